@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-use metal3_api::metal3::v1alpha1::HardwareData;
+use metal3_api::metal3::v1alpha1::{FirmwareSchema, HardwareData};
 use metal3_domain::ids::NodeUuid;
 use metal3_domain::mac::MacAddress;
 use metal3_ironic::calls::node::NewNode;
@@ -15,11 +15,12 @@ use metal3_ironic::calls::patch::Patch;
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::calls::state::Power;
 use metal3_runtime::patch::MergePatch;
-use metal3_runtime::plan;
+use metal3_runtime::plan::{self, PlannedEvent};
 use metal3_runtime::reason::Reason;
 use serde_json::Value;
 
-use crate::facts::Read;
+use crate::facts::{BiosOrder, BiosProgress, Read};
+use crate::node::bios;
 
 /// The plan for one host. Its status is a patch with the observed version as precondition, and is absent when the plan
 /// patches the host. [`Next::Requeue`](metal3_runtime::work::Next::Requeue) plans again in the same reconcile with the
@@ -48,6 +49,17 @@ pub enum Action {
     },
     /// Sends a request to Ironic.
     Ironic(Order),
+    /// Creates the FirmwareSchema, unless it exists: one of this name describes the same settings.
+    CreateFirmwareSchema(Box<FirmwareSchema>),
+    /// Patches the owners of the HostFirmwareSettings, with the observed version as precondition.
+    PatchFirmwareSettings(MergePatch),
+    /// Patches the status of the HostFirmwareSettings, with the observed version as precondition.
+    ReportFirmwareSettings {
+        /// The patch.
+        patch: MergePatch,
+        /// Recorded on the object after it.
+        event: Option<PlannedEvent>,
+    },
     /// Counts in a metric, once all writes are done.
     Count(Count),
     /// The requested power change is over or not wanted any more: later errors of the node are not its result.
@@ -61,8 +73,18 @@ pub enum Action {
 impl Action {
     /// Whether it deletes the record of the node. What precedes it in a plan only prepares that.
     #[must_use]
-    pub const fn removes_record(&self) -> bool {
+    pub fn removes_record(&self) -> bool {
         matches!(self, Self::Ironic(order) if matches!(order.request.impact(), Impact::RemovesRecord))
+    }
+
+    /// Whether it reports about the HostFirmwareSettings. What the host needs does not wait for it: it comes after the status of
+    /// the host.
+    #[must_use]
+    pub const fn is_report(&self) -> bool {
+        matches!(
+            self,
+            Self::CreateFirmwareSchema(_) | Self::PatchFirmwareSettings(_) | Self::ReportFirmwareSettings { .. }
+        )
     }
 
     /// Whether it takes effect in this process only, once all writes are done.
@@ -139,9 +161,11 @@ pub enum Impact {
 impl Request {
     /// The effect on the machine.
     #[must_use]
-    pub const fn impact(&self) -> Impact {
+    pub fn impact(&self) -> Impact {
         match self {
             Self::Provision(_, transition) if transition.is_destructive() => Impact::Erases,
+            // One that erases nothing boots the machine.
+            Self::Provision(_, Transition::Clean(_)) => Impact::Interrupts,
             Self::Power(_, power) if power.is_destructive() => Impact::Interrupts,
             Self::DeleteNode(_) => Impact::RemovesRecord,
             Self::CreateNode(_)
@@ -157,7 +181,7 @@ impl Request {
 
     /// Whether host and node must be compared again when others delayed it: it boots another system, it interrupts or ends something
     /// that is wanted again by then, or a maintenance that an operator began.
-    pub(crate) const fn is_compared_again(&self) -> bool {
+    pub(crate) fn is_compared_again(&self) -> bool {
         let is_late = matches!(
             self,
             Self::ClearMaintenance(_) | Self::Provision(_, Transition::Abort | Transition::Inspect)
@@ -176,6 +200,25 @@ impl Request {
             | Self::ClearMaintenance(_) => true,
             Self::Provision(..) | Self::Power(..) | Self::DeleteNode(_) => false,
         }
+    }
+
+    /// What it changes in the settings of the BIOS, if it is a cleaning.
+    pub(crate) fn bios_order(&self) -> Option<BiosOrder> {
+        let Self::Provision(node, transition @ Transition::Clean(steps)) = self else {
+            return None;
+        };
+        let settings = bios::settings_of(steps)?;
+        Some(BiosOrder {
+            node: node.clone(),
+            settings,
+            is_only: !transition.is_destructive(),
+            progress: BiosProgress::Unconfirmed,
+        })
+    }
+
+    /// Whether it is a cleaning with steps.
+    pub(crate) const fn is_cleaning(&self) -> bool {
+        matches!(self, Self::Provision(_, Transition::Clean(_)))
     }
 
     /// The node that it reboots.

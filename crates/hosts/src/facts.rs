@@ -9,12 +9,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::meta::Time;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostFirmwareSettings};
 use metal3_domain::ids::NodeUuid;
+use metal3_ironic::model::hardware::BiosSetting;
 use metal3_ironic::model::inventory::Inspection;
 use metal3_ironic::model::node::{Node, Validation};
 use metal3_ironic::model::port::Port;
@@ -22,6 +22,10 @@ use metal3_ironic::slots::SlotState;
 use metal3_runtime::plan::Observed;
 
 use crate::settings::Settings;
+
+mod requested;
+
+pub use requested::{BiosOrder, BiosProgress, NodeMark, RequestedReboot};
 
 /// Everything that a decision may depend on.
 #[derive(Debug, Clone)]
@@ -73,7 +77,16 @@ pub struct Facts<'a> {
     pub validation: Observed<&'a Validation>,
     /// The last error in the node's history. Absent: there is none.
     pub last_history_error: Observed<&'a str>,
-    /// The changes of the firmware that a Go manager was asked for and that are not done. Absent: there are none.
+    /// The HostFirmwareSettings with the host's name.
+    pub firmware_settings: Observed<&'a HostFirmwareSettings>,
+    /// How fresh that observation is.
+    pub firmware_settings_freshness: HostFreshness,
+    /// The BIOS settings that Ironic reports, read since the last change of the node in this reconcile. Unreadable: why the read
+    /// failed.
+    pub bios: Observed<&'a [BiosSetting]>,
+    /// The last cleaning that this process ordered for the BIOS of this node since the host entered its present state.
+    pub bios_order: Option<BiosOrder>,
+    /// The updates of the firmware that a Go manager was asked for. Absent: there are none.
     /// Unreadable: the rights that this process lacks to read them.
     pub firmware: Observed<&'a str>,
     /// The host entered its present state before this process led, or this process did not see it enter: another one may have
@@ -204,46 +217,6 @@ pub enum NodeFreshness {
     Created,
 }
 
-/// A reboot of a running machine that this process requested.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RequestedReboot {
-    /// Ironic accepted the request.
-    Accepted,
-    /// No response arrived. The node as it was before the request.
-    Unanswered(NodeMark),
-}
-
-impl RequestedReboot {
-    /// Whether Ironic accepted the request, as far as this later observation of the node shows.
-    #[must_use]
-    pub fn is_accepted(&self, node: &Node) -> bool {
-        match self {
-            Self::Accepted => true,
-            Self::Unanswered(before) => *before != NodeMark::of(node),
-        }
-    }
-}
-
-/// What Ironic changes in a node when it accepts a power change. Its times are compared with each other only.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NodeMark {
-    updated_at: Option<DateTime<Utc>>,
-    reservation: Option<String>,
-    target_power_state: Option<String>,
-}
-
-impl NodeMark {
-    /// The mark of a node.
-    #[must_use]
-    pub fn of(node: &Node) -> Self {
-        Self {
-            updated_at: node.updated_at,
-            reservation: node.reservation.clone(),
-            target_power_state: node.target_power_state.clone(),
-        }
-    }
-}
-
 /// A request or a read that Ironic rejected or did not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
@@ -341,8 +314,14 @@ pub enum Read {
     Validation,
     /// The history of the node.
     History,
-    /// HostFirmwareSettings and HostFirmwareComponents of the host.
+    /// The HostFirmwareComponents of the host.
     Firmware,
+    /// The HostFirmwareSettings of the host.
+    FirmwareSettings,
+    /// The BIOS settings of the node.
+    Bios,
+    /// The same, for a report only: a failure is no failure of the host.
+    ReportedBios,
     /// No read: requests a busy-host slot.
     Slot,
     /// The host. The last: a request to Ironic can be slow, and an edit during it must be seen.
@@ -367,6 +346,7 @@ impl Read {
             Self::Inventory => Some("read inventory"),
             Self::Validation => Some("validate node"),
             Self::History => Some("read history"),
+            Self::Bios => Some("read BIOS settings"),
             Self::Host
             | Self::Credentials
             | Self::UserData
@@ -375,6 +355,8 @@ impl Read {
             | Self::AgentNetwork
             | Self::HardwareData
             | Self::Firmware
+            | Self::FirmwareSettings
+            | Self::ReportedBios
             | Self::Slot => None,
         }
     }

@@ -108,6 +108,20 @@ pub mod reason {
     }
 }
 
+/// Reasons of the conditions of HostFirmwareSettings, and of its Events.
+pub mod settings_reason {
+    use metal3_domain::reasons;
+
+    reasons! {
+        /// Condition: the settings were compared with the machine.
+        pub(crate) SUCCESS = "Success";
+        /// Condition: the machine cannot have the settings.
+        pub(crate) CONFIGURATION_ERROR = "ConfigurationError";
+        /// Event: the machine cannot have the settings.
+        pub(crate) VALIDATION_FAILED = "ValidationFailed";
+    }
+}
+
 /// Reasons of waits: the log and the metric of waiting hosts have them.
 pub mod wait_reason {
     use metal3_domain::reasons;

@@ -11,13 +11,14 @@ use metal3_runtime::role;
 role! {
     /// Hosts and the objects that belong to them. Secrets are watched by metadata and read by name: BMC credentials and
     /// the data of the config drive. The restored status of a moved host names its former instance, which admission lets
-    /// only those set who may restore. Firmware objects are read for a preparation that failed or that another process
+    /// only those set who may restore. HostFirmwareComponents are read for a preparation that failed or that another process
     /// began.
     pub struct Hosts {
         BareMetalHost: Get, List, Watch, Patch, PatchStatus, UpdateFinalizers, UpdateRestore;
         HardwareData: Get, List, Watch, Create, Patch;
         HostFirmwareComponents: Get;
-        HostFirmwareSettings: Get;
+        HostFirmwareSettings: Get, List, Watch, Patch, PatchStatus;
+        FirmwareSchema: Create;
         Secret: Get, List, Watch, Patch;
         Event: Create, Patch;
     }
@@ -32,11 +33,9 @@ role! {
         BareMetalSwitch: List;
         DataImage: Get, List, Watch, Patch, PatchStatus;
         Event: Create, Patch;
-        FirmwareSchema: List;
         HostClaim: List;
         HostDeployPolicy: List;
         HostFirmwareComponents: List;
-        HostFirmwareSettings: List;
         HostNetworkAttachment: List;
         HostUpdatePolicy: List;
         PreprovisioningImage: Get, List, Watch, Patch, PatchStatus;

@@ -121,7 +121,7 @@ fn claims<K: Kind>(objects: &Objects) -> Vec<Finding> {
     findings
 }
 
-/// Hosts that this program has registered have no firmware objects.
+/// Hosts that this program has registered have no settings, unless a user made them.
 fn firmware(objects: &Objects) -> Vec<Finding> {
     let rest = |name: &str, kind: &str| name.strip_prefix(kind).map(str::to_owned);
     let settings = objects.of::<HostFirmwareSettings>();
@@ -132,9 +132,9 @@ fn firmware(objects: &Objects) -> Vec<Finding> {
     let without =
         hosts.filter(|(name, _)| rest(name, BareMetalHost::KIND).is_none_or(|name| !settings.contains(&name)));
     let finding = |(name, _)| {
-        let what = "has no HostFirmwareSettings: this program does not write them, and a Go manager writes them when it \
-                    registers or inspects a host";
-        Finding::new(Decision::Go, name, what, "").row("kind-unserved")
+        let what = "has no HostFirmwareSettings: this program creates none, and a Go manager creates them when it registers or \
+                    inspects a host";
+        Finding::new(Decision::Go, name, what, "").row("firmware-settings-on-demand")
     };
     without.map(finding).collect()
 }

@@ -17,7 +17,8 @@ type Rule = fn(&Host<'_>) -> Option<Finding>;
 
 const RULES: &[Rule] = &[
     servicing,
-    firmware_is_pending,
+    update_is_pending,
+    setting_is_pending,
     in_flight,
     moving,
     failed,
@@ -106,20 +107,22 @@ fn servicing(host: &Host<'_>) -> Option<Finding> {
     is_serviced.then(|| host.finding(Decision::Wait, what, cure).row("host-service-ended"))
 }
 
-/// A setting or an update that the Go manager has not applied yet.
-fn firmware_is_pending(host: &Host<'_>) -> Option<Finding> {
+/// A setting that the Go manager has not applied yet.
+fn setting_is_pending(host: &Host<'_>) -> Option<Finding> {
     let (_, name) = host.name.split_once(' ')?;
-    let (settings, updates) = (
-        host.firmware.settings.contains(name),
-        host.firmware.updates.contains(name),
-    );
-    let what = match (settings, updates) {
-        (false, false) => return None,
-        (true, false) => "has a firmware setting that is not applied yet",
-        (false, true) => "has a firmware update that is not installed yet",
-        (true, true) => "has firmware settings and updates that are not applied yet",
-    };
-    let what = format!("{what}, and this program does not apply it");
+    let what = "has a firmware setting that is not applied yet; this program applies it when it prepares the host, at once if that \
+                is available, and never to a machine in use";
+    let is_pending = host.firmware.settings.contains(name);
+    is_pending.then(|| host.finding(Decision::Go, what, "").row("firmware-settings-on-demand"))
+}
+
+/// An update that the Go manager has not installed yet.
+fn update_is_pending(host: &Host<'_>) -> Option<Finding> {
+    let (_, name) = host.name.split_once(' ')?;
+    if !host.firmware.updates.contains(name) {
+        return None;
+    }
+    let what = "has a firmware update that is not installed yet, and this program does not install it";
     // After a failure this program keeps such a host in this state.
     let has_failed = host.object.status.error_type.is_some();
     let is_prepared = matches!(host.state(), ProvisioningState::Preparing) && !has_failed;
@@ -127,7 +130,7 @@ fn firmware_is_pending(host: &Host<'_>) -> Option<Finding> {
     let cure = if is_prepared {
         "wait until the host is available"
     } else {
-        "let the Go manager apply it, or take it out of the object"
+        "let the Go manager install it, or take it out of the object"
     };
     Some(host.finding(decision, what, cure).row("kind-unserved"))
 }

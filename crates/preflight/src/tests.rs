@@ -136,7 +136,7 @@ fn states_of_a_host_that_end_are_waited_for() {
 }
 
 #[test]
-fn firmware_that_is_not_applied_yet_is_named() {
+fn setting_that_is_not_applied_yet_is_named() {
     let settings = |wanted: &str| {
         let spec = json!({ "settings": { "ProcTurboMode": wanted } });
         object::<HostFirmwareSettings>(
@@ -144,8 +144,8 @@ fn firmware_that_is_not_applied_yet_is_named() {
         )
     };
     for (state, wanted, expected) in [
-        ("preparing", "Disabled", Some(Decision::Wait)),
-        ("available", "Disabled", Some(Decision::No)),
+        ("preparing", "Disabled", Some(Decision::Go)),
+        ("available", "Disabled", Some(Decision::Go)),
         ("available", "Enabled", None),
     ] {
         let mut facts = forward::<BareMetalHost>(host(state, json!({})));
@@ -268,10 +268,13 @@ fn object_of_a_kind_without_controller_is_named() {
         Decision::No,
         "no controller",
     );
-    let settings = |spec: Value| forward::<HostFirmwareSettings>(json!({ "spec": spec }));
-    let used = settings(json!({ "settings": { "A": "1" } }));
-    assert_one(used, "HostFirmwareSettings", Decision::Go, "no controller");
-    assert_eq!(about(settings(json!({ "settings": {} })), "HostFirmwareSettings"), []);
+    let components = |spec: Value| forward::<HostFirmwareComponents>(json!({ "spec": spec }));
+    let used = components(json!({ "updates": [{ "component": "bios", "url": "http://firmware.example/bios" }] }));
+    assert_one(used, "HostFirmwareComponents", Decision::Go, "no controller");
+    assert_eq!(
+        about(components(json!({ "updates": [] })), "HostFirmwareComponents"),
+        []
+    );
 }
 
 #[test]

@@ -17,9 +17,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_domain::image::{ImageError, ImageField, check_host_image, check_url};
 
 use super::v1alpha1::{
-    BMCEventSubscription, BareMetalHost, BareMetalSwitch, DataImage, FirmwareSchema, HostClaim, HostDeployPolicy,
-    HostFirmwareComponents, HostFirmwareSettings, HostNetworkAttachment, HostUpdatePolicy, Image, PreprovisioningImage,
-    RebootRequest, reboot_annotations,
+    BMCEventSubscription, BareMetalHost, BareMetalSwitch, DataImage, HostClaim, HostDeployPolicy,
+    HostFirmwareComponents, HostNetworkAttachment, HostUpdatePolicy, Image, PreprovisioningImage, RebootRequest,
+    reboot_annotations,
 };
 use crate::meta::SecretReference;
 use crate::rules::{FieldPath, Findings, Reviewer};
@@ -32,11 +32,9 @@ pub fn reviewers() -> Vec<Reviewer> {
         Reviewer::of::<BareMetalSwitch>(),
         Reviewer::of::<BMCEventSubscription>(),
         Reviewer::of::<DataImage>(),
-        Reviewer::of::<FirmwareSchema>(),
         Reviewer::of::<HostClaim>(),
         Reviewer::of::<HostDeployPolicy>(),
         Reviewer::of::<HostFirmwareComponents>(),
-        Reviewer::of::<HostFirmwareSettings>(),
         Reviewer::of::<HostNetworkAttachment>(),
         Reviewer::of::<HostUpdatePolicy>(),
         Reviewer::of::<PreprovisioningImage>(),

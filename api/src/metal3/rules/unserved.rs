@@ -1,8 +1,6 @@
 //! Kinds without rules that no controller of this program serves: each request that writes their spec gets a warning.
 
-use crate::metal3::v1alpha1::{
-    BareMetalSwitch, FirmwareSchema, HostDeployPolicy, HostFirmwareSettings, HostUpdatePolicy, PreprovisioningImage,
-};
+use crate::metal3::v1alpha1::{BareMetalSwitch, HostDeployPolicy, HostUpdatePolicy, PreprovisioningImage};
 use crate::rules::{AdmissionRules, Rule, Unserved};
 
 macro_rules! unserved {
@@ -16,9 +14,7 @@ macro_rules! unserved {
 
 unserved! {
     BareMetalSwitch: "no switch is configured";
-    FirmwareSchema: "no firmware setting is checked";
     HostDeployPolicy: "no HostClaim is served";
-    HostFirmwareSettings: "no firmware setting is read or changed";
     HostUpdatePolicy: "no firmware is changed";
     PreprovisioningImage: "no image is built, and no host reads one";
 }

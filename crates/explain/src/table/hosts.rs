@@ -178,9 +178,9 @@ pub(super) const ROWS: &[Row] = &[
     ]),
     warning([
         "FirmwarePending",
-        "Changes of the firmware are pending, or may be",
-        "This program makes no changes of the firmware that a Go manager was asked for. The message names them, or the right without which it cannot see whether there are any.",
-        "Remove them from HostFirmwareSettings and HostFirmwareComponents, grant the right, or return to the Go manager.",
+        "Updates of the firmware are pending, or may be",
+        "This program makes no updates of the firmware that a Go manager was asked for. The message names them, or the right without which it cannot see whether there are any.",
+        "Remove them from HostFirmwareComponents, grant the right, or return to the Go manager.",
     ]),
     user(
         Severity::Info,

@@ -11,6 +11,7 @@ mod machines;
 mod process;
 mod remediation;
 mod row;
+mod settings;
 mod shared;
 mod unserved;
 
@@ -33,6 +34,8 @@ pub enum Area {
     Remediation,
     /// BareMetalHost.
     Hosts,
+    /// HostFirmwareSettings.
+    Settings,
     /// The kinds of hosts that have no controller.
     Unserved,
     /// IPPool, IPClaim and IPAddress.
@@ -43,13 +46,14 @@ pub enum Area {
 
 impl Area {
     /// All areas, in the order of the index.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Shared,
         Self::Clusters,
         Self::Machines,
         Self::Data,
         Self::Remediation,
         Self::Hosts,
+        Self::Settings,
         Self::Unserved,
         Self::Addresses,
         Self::Process,
@@ -65,6 +69,7 @@ impl Area {
             Self::Data => data::ROWS,
             Self::Remediation => remediation::ROWS,
             Self::Hosts => hosts::ROWS,
+            Self::Settings => settings::ROWS,
             Self::Unserved => unserved::ROWS,
             Self::Addresses => addresses::ROWS,
             Self::Process => process::ROWS,
@@ -81,6 +86,7 @@ impl Area {
             Self::Data => "data",
             Self::Remediation => "remediation",
             Self::Hosts => "hosts",
+            Self::Settings => "firmware-settings",
             Self::Unserved => "kinds-without-controller",
             Self::Addresses => "addresses",
             Self::Process => "process",
@@ -97,6 +103,7 @@ impl Area {
             Self::Data => "Metal3DataTemplate, Metal3DataClaim, Metal3Data",
             Self::Remediation => "Metal3Remediation",
             Self::Hosts => "BareMetalHost",
+            Self::Settings => "HostFirmwareSettings",
             Self::Unserved => {
                 "DataImage, BMCEventSubscription, PreprovisioningImage, and other kinds without a controller"
             }

@@ -41,6 +41,8 @@ fn is_named(error: &str, interface: &str) -> bool {
         format!("step {interface}."),
         format!("step: {interface}."),
         format!("'interface': '{interface}'"),
+        // Redfish names the step of the BIOS without its interface in front.
+        format!("{} apply_configuration", interface.to_uppercase()),
     ];
     forms.iter().any(|form| error.contains(form))
 }
@@ -70,6 +72,10 @@ mod tests {
             ),
             (
                 "Failed step {'interface': 'bios', 'step': 'apply_configuration', 'priority': 0}: no",
+                FailedStep::Other,
+            ),
+            (
+                "Redfish BIOS apply_configuration step failed. Attributes {'Turbo': 'On'} are not updated.",
                 FailedStep::Other,
             ),
             (

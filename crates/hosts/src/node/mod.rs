@@ -7,6 +7,7 @@
 //! Invariants: an applied change is not requested again, whatever Ironic masks; masked text is never compared;
 //! unmanaged fields of a node record are kept; no `Debug` and no [`InvalidHost`] contains a secret.
 
+pub mod bios;
 pub mod bmc;
 pub mod capabilities;
 pub mod changes;

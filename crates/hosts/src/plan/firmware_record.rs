@@ -6,7 +6,7 @@ use metal3_runtime::plan::Observed;
 use crate::names::{HELD, reason};
 use crate::plan::planner::Planner;
 
-/// The beginnings of the messages about changes of the firmware.
+/// The beginnings of the messages about updates of the firmware.
 pub(crate) const FIRMWARE: &str = "changes of the firmware are requested (";
 pub(crate) const FIRMWARE_UNREAD: &str = "it is not known whether changes of the firmware are requested (";
 

@@ -19,6 +19,7 @@ mod restore;
 pub(crate) mod rules;
 mod safety;
 mod secrets;
+mod settings_report;
 pub mod state;
 mod status;
 pub(crate) mod wait;
@@ -60,6 +61,7 @@ pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
         uid,
         draft: facts.host.clone(),
         withheld: None,
+        may_report: false,
         actions: Vec::new(),
         events: Vec::new(),
         counts: Vec::new(),
@@ -75,6 +77,7 @@ fn decide(planner: &mut Planner<'_>) -> PlanResult {
     object::complete_object(planner)?;
     deletion::handle_deletion(planner)?;
     detach::handle_detached(planner)?;
+    settings_report::require_settings(planner)?;
     state::run(planner)
 }
 
@@ -91,10 +94,13 @@ impl Planner<'_> {
         let next = match decision {
             Decision::Read(reads) => return Plan::reading(reads),
             Decision::WaitUnchanged(next) => {
+                let mut actions: Vec<_> = self.release_slot(true, &next).into_iter().collect();
                 self.actions.clear();
+                let next = self.recheck_stale_node(next);
+                let next = settings_report::add(&self, &mut actions, next);
                 return Plan {
-                    actions: self.release_slot(true, &next).into_iter().collect(),
-                    next: self.recheck_stale_node(next),
+                    actions,
+                    next,
                     ..Plan::default()
                 };
             }
@@ -204,7 +210,8 @@ impl Planner<'_> {
             }
         }
         let next = self.recheck_stale_node(next);
-        let mut actions = self.actions;
+        let mut actions = std::mem::take(&mut self.actions);
+        let next = settings_report::add(&self, &mut actions, next);
         actions.extend(self.counts.into_iter().map(Action::Count));
         actions.extend(release_slot);
         Plan {

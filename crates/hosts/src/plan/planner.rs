@@ -20,6 +20,7 @@ use crate::facts::{Facts, FoundNode, LOCK_THRESHOLD, NodeFreshness, Read};
 use crate::plan::error::{Failure, is_of_inoperable_node};
 use crate::plan::ownership::{is_of_another_instance, may_switch_power};
 use crate::plan::rules::Rules;
+use crate::plan::settings_report::has_new_settings;
 use crate::plan::state::graph::Trigger;
 
 /// The result of a planning step. A [`Decision`] as error ends planning early: a read, a wait or a failure.
@@ -69,6 +70,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) uid: &'a str,
     pub(crate) draft: BareMetalHost,
     pub(crate) withheld: Option<Withheld>,
+    /// The host is neither paused nor detached, so its HostFirmwareSettings are reported about.
+    pub(super) may_report: bool,
     pub(super) actions: Vec<Action>,
     pub(super) events: Vec<PlannedEvent>,
     pub(super) counts: Vec<Count>,
@@ -263,7 +266,7 @@ impl<'a> Planner<'a> {
 
     /// What remains of the delay after this many failures.
     fn remaining_delay(&self, failures: i64) -> Option<Duration> {
-        if !self.rules.back_off() || self.has_new_generation() {
+        if !self.rules.back_off() || self.has_new_generation() || has_new_settings(self) {
             return None;
         }
         let since = self.host().status.last_updated?;

@@ -1,8 +1,8 @@
 //! The gate for disruptive requests, and the deprovision budget.
 //!
 //! A request that erases is sent only when the status records the action, host and node were read live in this
-//! reconcile, the node serves no other instance, and the host is not externally provisioned. A request that interrupts
-//! needs the same reads and is caused by the spec. Before both, the node agrees with what the host
+//! reconcile, the node serves no other instance, and the host is not externally provisioned. The same holds for each cleaning. A
+//! request that interrupts needs the same reads and is caused by the spec. Before both, the node agrees with what the host
 //! forbids. The record of a node is deleted only after the same reads. Each is logged for audit.
 
 use std::collections::BTreeSet;
@@ -31,11 +31,9 @@ pub(crate) fn request_disruptive(
 ) -> PlanResult<()> {
     let impact = request.impact();
     match impact {
-        Impact::Erases => {
-            require_recorded_state(planner, node, &request)?;
-            require_ownership(planner, node, has_no_other_instance(planner, node))?;
-            require_not_external(planner)?;
-        }
+        Impact::Erases => require_unused(planner, node, &request)?,
+        // It may take long, and boots the machine several times.
+        Impact::Interrupts if request.is_cleaning() => require_unused(planner, node, &request)?,
         Impact::Interrupts => require_ownership(planner, node, may_switch_power(planner, node))?,
         Impact::RemovesRecord | Impact::None => {}
     }
@@ -54,7 +52,14 @@ pub(crate) fn request_disruptive(
     Ok(())
 }
 
-/// Adds a transition that may erase the disks.
+/// Requires that the host asks for this request in its present state, and that the machine is in no use.
+fn require_unused(planner: &Planner<'_>, node: &Node, request: &Request) -> PlanResult<()> {
+    require_recorded_state(planner, node, request)?;
+    require_ownership(planner, node, has_no_other_instance(planner, node))?;
+    require_not_external(planner)
+}
+
+/// Adds a transition that may erase the disks, or a cleaning.
 pub(crate) fn disruptive_transition(
     planner: &mut Planner<'_>,
     node: &Node,
@@ -79,6 +84,7 @@ pub(crate) fn require_live(planner: &Planner<'_>, wanted: &[Read]) -> PlanResult
     let is_node_live = matches!(planner.facts.own_node(), Some((_, freshness)) if freshness >= NodeFreshness::Live);
     let is_missing = |read: &Read| match read {
         Read::Host => planner.facts.host_freshness < HostFreshness::Live && planner.rules.read_host_first(),
+        Read::FirmwareSettings => planner.facts.firmware_settings_freshness < HostFreshness::Live,
         _ => !is_node_live && planner.rules.read_node_first(),
     };
     let reads: BTreeSet<_> = wanted.iter().copied().filter(is_missing).collect();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, FirmwareSchema, HardwareData, HostFirmwareSettings};
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_runtime::cache::Key;
 use metal3_runtime::client::WriteBlocked;
@@ -12,8 +12,9 @@ use metal3_runtime::object_reader::Erased;
 use metal3_runtime::patch::MergePatch;
 use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Fault;
-use metal3_runtime::write::{MetadataOf, Mode, WriteError, Writer, Written};
+use metal3_runtime::write::{MetadataOf, Mode, NoCache, WriteError, WriteErrorKind, Writer, Written};
 
+use super::bios_orders::BiosOrders;
 use super::budget::DeprovisionBudget;
 use super::caches::Caches;
 use super::erasing::Erasing;
@@ -38,6 +39,7 @@ pub(super) struct Executor<'a> {
     pub(super) refusals: &'a Refusals,
     pub(super) unanswered: &'a Unanswered,
     pub(super) erasing: &'a Erasing,
+    pub(super) bios_orders: &'a BiosOrders,
     pub(super) budget: &'a DeprovisionBudget,
     pub(super) clock: &'a dyn Clock,
     pub(super) events: &'a EventRecorder,
@@ -69,6 +71,7 @@ impl Executor<'_> {
     /// When a write to the API failed or is not permitted.
     pub(super) async fn perform(&self, plan: Plan, observed: &mut Observations) -> Result<Outcome, Fault> {
         let (records, writes): (Vec<_>, Vec<_>) = plan.actions.into_iter().partition(Action::is_record);
+        let (reports, writes): (Vec<_>, Vec<_>) = writes.into_iter().partition(Action::is_report);
         let removal = writes.iter().rposition(Action::removes_record);
         for (at, action) in writes.into_iter().enumerate() {
             let prepares_removal = removal.is_some_and(|removal| at < removal);
@@ -84,6 +87,7 @@ impl Executor<'_> {
             self.store_host(written.await?.object(), observed);
         }
         if self.writer.mode() == Mode::ObserveOnly {
+            self.report(reports, observed).await?;
             return Ok(Outcome::DryRun);
         }
         for event in plan.events {
@@ -93,7 +97,23 @@ impl Executor<'_> {
         for record in records {
             self.act(record, false, observed).await?;
         }
+        self.report(reports, observed).await?;
         Ok(Outcome::Done)
+    }
+
+    /// After all that the host needs: a rejected report delays nothing of it.
+    async fn report(&self, reports: Vec<Action>, observed: &mut Observations) -> Result<(), Fault> {
+        for report in reports {
+            self.act(report, false, observed).await?;
+        }
+        Ok(())
+    }
+
+    /// The next step relies on the new version.
+    fn store_settings(&self, written: Option<HostFirmwareSettings>, observed: &mut Observations) {
+        if written.is_some() {
+            observed.set_firmware_settings(written, self.clock.monotonic());
+        }
     }
 
     async fn act(&self, action: Action, prepares_removal: bool, observed: &mut Observations) -> Result<Outcome, Fault> {
@@ -126,6 +146,9 @@ impl Executor<'_> {
                     store_secret(&name, secret, observed);
                 }
             }
+            action @ (Action::CreateFirmwareSchema(_)
+            | Action::PatchFirmwareSettings(_)
+            | Action::ReportFirmwareSettings { .. }) => self.report_settings(action, observed).await?,
             Action::Ironic(order) => return self.send_order(order, prepares_removal, observed).await,
             Action::Count(count) => self.metrics.count(self.key, &count),
             Action::EndPowerRequest => self.index.end_power_request(self.key),
@@ -136,6 +159,35 @@ impl Executor<'_> {
             Action::ReleaseSlot => self.ironic.release_slot(self.key),
         }
         Ok(Outcome::Done)
+    }
+
+    /// Performs an action on the HostFirmwareSettings or their schema.
+    async fn report_settings(&self, action: Action, observed: &mut Observations) -> Result<(), WriteError> {
+        let cache = &self.caches.firmware_settings;
+        match action {
+            Action::CreateFirmwareSchema(schema) => {
+                match self.writer.create::<FirmwareSchema>(&NoCache, &schema).await {
+                    Err(error) if error.kind == WriteErrorKind::AlreadyExists => {}
+                    other => drop(other?),
+                }
+            }
+            Action::PatchFirmwareSettings(patch) => {
+                let written = self.writer.patch::<HostFirmwareSettings>(cache, self.key, patch);
+                self.store_settings(written.await?.object(), observed);
+            }
+            Action::ReportFirmwareSettings { patch, event } => {
+                let written = self.writer.patch_status::<HostFirmwareSettings>(cache, self.key, patch);
+                self.store_settings(written.await?.object(), observed);
+                if let (Some(event), Observed::Present(settings)) = (event, &observed.firmware_settings)
+                    && self.writer.mode() != Mode::ObserveOnly
+                {
+                    self.events
+                        .record(&**settings, event.importance, event.reason, event.message);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     fn store_host(&self, written: Option<BareMetalHost>, observed: &mut Observations) {

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::Secret;
 use kube_core::PartialObjectMeta;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostFirmwareSettings};
 use metal3_runtime::cache::SharedCache;
 use metal3_runtime::watch::{WatchConfig, WatchSet};
 
@@ -15,6 +15,8 @@ pub struct Caches {
     pub hosts: SharedCache<BareMetalHost>,
     /// HardwareData.
     pub hardware: SharedCache<HardwareData>,
+    /// HostFirmwareSettings.
+    pub firmware_settings: SharedCache<HostFirmwareSettings>,
     /// Metadata of Secrets.
     pub secrets: SharedCache<PartialObjectMeta<Secret>>,
 }
@@ -26,6 +28,7 @@ impl Caches {
         WatchSet::new(config)
             .whole(&self.hosts)
             .whole(&self.hardware)
+            .optional(&self.firmware_settings)
             .metadata(&self.secrets)
     }
 }

@@ -11,6 +11,7 @@
 
 mod act;
 mod agent_networks;
+mod bios_orders;
 mod boot_ports;
 mod budget;
 pub mod caches;
@@ -50,7 +51,6 @@ use crate::facts::{Facts, FoundNode, Read};
 use crate::names::wait_reason::OBJECT_UNREADABLE;
 use crate::needs::Hosts;
 use crate::plan::plan;
-use crate::plan::state::is_failure;
 use crate::settings::Settings;
 
 pub use act::Permit;
@@ -58,6 +58,7 @@ pub use budget::DeprovisionBudget;
 
 use act::{Executor, Outcome};
 use agent_networks::AgentNetworks;
+use bios_orders::BiosOrders;
 use boot_ports::BootPorts;
 use caches::Caches;
 use credential_versions::CredentialVersions;
@@ -70,7 +71,7 @@ use ironic_session::IronicSession;
 use metrics::HostMetrics;
 use observations::Observations;
 use observer::Observer;
-use reads::Reads;
+use reads::{Reads, is_recorded, request_refused};
 use refusals::Refusals;
 use reservations::Reservations;
 use unanswered::Unanswered;
@@ -114,6 +115,7 @@ pub struct HostReconciler {
     reservations: Reservations,
     unanswered: Unanswered,
     erasing: Erasing,
+    bios_orders: BiosOrders,
     /// The first reconcile, which only the leader does.
     led: OnceLock<Monotonic>,
     credential_versions: CredentialVersions,
@@ -150,6 +152,10 @@ impl Running {
     }
 }
 
+fn keys(key: Option<Key>) -> Vec<Key> {
+    key.into_iter().collect()
+}
+
 /// Creates the controller of hosts. It subscribes to the caches at once.
 pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
     let index = HostIndex::following(&parts.caches.hosts, Arc::clone(&parts.clock));
@@ -184,6 +190,7 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         reservations: Reservations::default(),
         unanswered: Unanswered::default(),
         erasing: Erasing::default(),
+        bios_orders: BiosOrders::default(),
         led: OnceLock::new(),
         credential_versions: CredentialVersions::default(),
         agent_networks: AgentNetworks::default(),
@@ -195,10 +202,10 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         settings: parts.settings,
         deprovision_budget: parts.deprovision_budget,
     };
-    let keys = |key: Option<Key>| key.into_iter().collect::<Vec<_>>();
     let controller = Controller::with_queue("baremetalhost", queue, writer, reconciler)
         .watches(&parts.caches.hosts, move |change| keys(change.key()))
         .watches(&parts.caches.hardware, move |change| keys(change.key()))
+        .watches(&parts.caches.firmware_settings, move |change| keys(change.key()))
         .watches(&parts.caches.secrets, move |change: &Change<'_, _>| {
             let secret = change.key();
             secret.map_or_else(Vec::new, |secret| of_secret.hosts_of_secret(&secret))
@@ -316,6 +323,10 @@ impl HostReconciler {
             inventory: observed.inventory.as_deref(),
             validation: observed.validation.as_ref(),
             last_history_error: observed.history.as_deref(),
+            firmware_settings: observed.firmware_settings.as_deref(),
+            firmware_settings_freshness: observed.settings_freshness(monotonic),
+            bios: observed.bios.as_deref(),
+            bios_order: self.bios_orders.observe(key, &self.index, observed),
             firmware: observed.firmware.as_deref(),
             began_elsewhere: self.index.began_elsewhere(key),
             erasing: self.erasing.observe(key, &self.index, observed),
@@ -358,6 +369,7 @@ impl HostReconciler {
             refusals: &self.refusals,
             unanswered: &self.unanswered,
             erasing: &self.erasing,
+            bios_orders: &self.bios_orders,
             budget: &self.deprovision_budget,
             clock: &*self.clock,
             events: &self.events,
@@ -376,19 +388,8 @@ impl HostReconciler {
         self.reservations.remove(key);
         self.unanswered.remove(key);
         self.erasing.remove(key);
+        self.bios_orders.remove(key);
         self.boot_ports.remove(key);
         self.metrics.remove(key);
     }
-}
-
-/// Whether planning with the rejection ends with a record of it.
-fn is_recorded(observed: &Observations) -> bool {
-    let refused = observed.refused.as_ref();
-    refused.is_some_and(|refused| is_failure(refused) && refused.is_fresh)
-}
-
-fn request_refused(observed: &Observations) -> Fault {
-    let refused = observed.refused.as_ref();
-    let (request, message) = refused.map_or(("a request", ""), |refused| (refused.request, refused.message.as_str()));
-    Fault::transient(format!("request to Ironic: {request}"), REFUSED, message.to_owned())
 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostFirmwareSettings};
 use metal3_domain::clock::Monotonic;
 use metal3_ironic::SendPermit;
+use metal3_ironic::model::hardware::BiosSetting;
 use metal3_ironic::model::inventory::Inspection;
 use metal3_ironic::model::node::{Node, Validation};
 use metal3_ironic::model::port::Port;
@@ -62,6 +63,10 @@ pub(super) struct Observations {
     pub(super) validation: Observed<Validation>,
     pub(super) history: Observed<String>,
     pub(super) firmware: Observed<String>,
+    pub(super) firmware_settings: Observed<Arc<HostFirmwareSettings>>,
+    /// When the API server returned them in this reconcile. `None`: they are from the cache.
+    pub(super) settings_returned: Option<Monotonic>,
+    pub(super) bios: Observed<Vec<BiosSetting>>,
     pub(super) slot: Option<SlotState>,
     pub(super) refused: Option<Refused>,
     /// The permit with which the next requests are sent.
@@ -71,12 +76,18 @@ pub(super) struct Observations {
 impl Observations {
     /// How fresh the host is. Ironic may have taken minutes for a request since a response of the API server.
     pub(super) fn host_freshness(&self, now: Monotonic) -> HostFreshness {
-        let is_live = self.host_returned.is_some_and(|at| now.since(at) <= LIVE_FOR);
-        if is_live {
-            HostFreshness::Live
-        } else {
-            HostFreshness::Cached
-        }
+        freshness(self.host_returned, now)
+    }
+
+    /// The same of the HostFirmwareSettings.
+    pub(super) fn settings_freshness(&self, now: Monotonic) -> HostFreshness {
+        freshness(self.settings_returned, now)
+    }
+
+    /// Stores the HostFirmwareSettings that the API server returned now.
+    pub(super) fn set_firmware_settings(&mut self, settings: Option<HostFirmwareSettings>, now: Monotonic) {
+        self.firmware_settings = Observed::from(settings.map(Arc::new));
+        self.settings_returned = Some(now);
     }
 
     /// Stores the host that the API server returned now.
@@ -107,7 +118,7 @@ impl Observations {
         let is_as_before = matches!((&self.node, &node),
             (Observed::Present(FoundNode::Own(before, _)), Observed::Present(FoundNode::Own(after, _))) if before == after);
         if !is_as_before {
-            self.validation = Observed::Unknown(UnknownReason::NotRead);
+            self.forget_details();
         }
         self.node = node;
         self.node_observed = now;
@@ -116,7 +127,13 @@ impl Observations {
     /// Nothing is known of the node any more.
     pub(super) fn forget_node(&mut self) {
         self.node = Observed::Unknown(UnknownReason::NotRead);
+        self.forget_details();
+    }
+
+    /// What was read of the node before it changed.
+    fn forget_details(&mut self) {
         self.validation = Observed::Unknown(UnknownReason::NotRead);
+        self.bios = Observed::Unknown(UnknownReason::NotRead);
     }
 
     /// The node, if a slow step followed its observation in this reconcile. A live view is one for some seconds only.
@@ -139,13 +156,14 @@ impl Observations {
         if let Observed::Present(FoundNode::Own(_, freshness)) = &mut self.node {
             *freshness = NodeFreshness::Stale;
         }
-        self.validation = Observed::Unknown(UnknownReason::NotRead);
+        self.forget_details();
     }
 
     /// Removes what was compared before a request that could not be sent in time. It is sent with this permit next.
     pub(super) fn compare_again(&mut self, send_permit: SendPermit) {
         self.send_permit = Some(send_permit);
         self.host_returned = None;
+        self.settings_returned = None;
         self.forget_node();
     }
 
@@ -168,6 +186,14 @@ impl Observations {
         // A Secret that the host does not name is absent.
         let secret = self.secrets.get(&which).map_or(Observed::Absent, Observed::as_ref);
         secret.map(ObservedSecret::fact)
+    }
+}
+
+/// How fresh a response of the API server is that came then.
+fn freshness(returned: Option<Monotonic>, now: Monotonic) -> HostFreshness {
+    match returned.is_some_and(|at| now.since(at) <= LIVE_FOR) {
+        true => HostFreshness::Live,
+        false => HostFreshness::Cached,
     }
 }
 
@@ -199,6 +225,9 @@ mod tests {
             validation: Observed::Unknown(UnknownReason::NotRead),
             history: Observed::Unknown(UnknownReason::NotRead),
             firmware: Observed::Unknown(UnknownReason::NotRead),
+            firmware_settings: Observed::Absent,
+            settings_returned: None,
+            bios: Observed::Unknown(UnknownReason::NotRead),
             slot: None,
             refused: None,
             send_permit: None,

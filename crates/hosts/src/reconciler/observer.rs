@@ -5,9 +5,10 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_core::Resource;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareComponents, HostFirmwareSettings};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareComponents};
 use metal3_domain::clock::{Clock, Monotonic};
-use metal3_ironic::calls::{NodeRef, node, port};
+use metal3_domain::uri::without_logins;
+use metal3_ironic::calls::{NodeRef, hardware, node, port};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::{Error, SendPermit};
 use metal3_runtime::cache::Key;
@@ -73,6 +74,9 @@ impl Observer {
             validation: Observed::Unknown(UnknownReason::NotRead),
             history: Observed::Unknown(UnknownReason::NotRead),
             firmware: Observed::Unknown(UnknownReason::NotRead),
+            firmware_settings: self.caches.firmware_settings.find(&key),
+            settings_returned: None,
+            bios: Observed::Unknown(UnknownReason::NotRead),
             slot: None,
             refused,
             send_permit: None,
@@ -156,8 +160,19 @@ impl Observer {
                 observed.hardware = Observed::from(found.map(Arc::new));
             }
             Read::Firmware => observed.firmware = pending_firmware(&key, writer).await?,
+            Read::FirmwareSettings => {
+                let found = writer.read(&self.caches.firmware_settings, &key).await?;
+                observed.set_firmware_settings(found, self.clock.monotonic());
+            }
+            Read::ReportedBios => {
+                if let Err(error) = self.read_node_details(Read::Bios, observed).await {
+                    let why = without_logins(&error.to_string());
+                    tracing::warn!(host = %key, why, "the BIOS settings of the node cannot be read for their report");
+                    observed.bios = Observed::Unknown(UnknownReason::Unreadable(why));
+                }
+            }
             Read::Slot => observed.slot = Some(self.ironic.request_slot(&key)),
-            Read::Ports | Read::Inventory | Read::Validation | Read::History => {
+            Read::Ports | Read::Inventory | Read::Validation | Read::Bios | Read::History => {
                 if let Err(error) = self.read_node_details(read, observed).await {
                     return Ok(ReadOutcome::Refused(error));
                 }
@@ -202,6 +217,10 @@ impl Observer {
             Read::Validation => {
                 let validation = self.ironic.read(send_permit, &node::validate(&node)).await?;
                 observed.validation = Observed::Present(validation);
+            }
+            Read::Bios => {
+                let settings = self.ironic.read(send_permit, &hardware::bios(&node)).await?;
+                observed.bios = Observed::Present(settings.items);
             }
             _ => {
                 let history = self.ironic.read(send_permit, &node::history(&node)).await?;
@@ -282,14 +301,12 @@ impl Observer {
     }
 }
 
-/// Read from the server, and for few hosts: nothing watches these kinds.
+/// Read from the server, and for few hosts: nothing watches this kind.
 async fn pending_firmware(host: &Key, writer: &Writer<Hosts>) -> Result<Observed<String>, Fault> {
     let mut missing = Vec::new();
-    let settings = writer.read::<HostFirmwareSettings>(&NoCache, host).await;
-    let settings = permitted(settings, &mut missing)?;
     let components = writer.read::<HostFirmwareComponents>(&NoCache, host).await;
     let components = permitted(components, &mut missing)?;
-    Ok(match firmware::pending(settings.as_ref(), components.as_ref()) {
+    Ok(match firmware::pending(components.as_ref()) {
         Some(pending) => Observed::Present(pending),
         None if missing.is_empty() => Observed::Absent,
         None => Observed::Unknown(UnknownReason::Unreadable(missing.join(", "))),

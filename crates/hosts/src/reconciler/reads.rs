@@ -8,10 +8,11 @@ use metal3_runtime::write::Writer;
 use super::observations::Observations;
 use super::observer::ReadOutcome;
 use super::send::classify;
-use super::{HostReconciler, IRONIC};
+use super::{HostReconciler, IRONIC, REFUSED};
 use crate::action::{Count, Plan};
 use crate::facts::{Read, RefusalClass};
 use crate::needs::Hosts;
+use crate::plan::state::is_failure;
 
 pub(super) enum Reads {
     Done,
@@ -68,4 +69,16 @@ impl HostReconciler {
         }
         Ok(Reads::Done)
     }
+}
+
+/// Whether planning with the rejection ends with a record of it.
+pub(super) fn is_recorded(observed: &Observations) -> bool {
+    let refused = observed.refused.as_ref();
+    refused.is_some_and(|refused| is_failure(refused) && refused.is_fresh)
+}
+
+pub(super) fn request_refused(observed: &Observations) -> Fault {
+    let refused = observed.refused.as_ref();
+    let (request, message) = refused.map_or(("a request", ""), |refused| (refused.request, refused.message.as_str()));
+    Fault::transient(format!("request to Ironic: {request}"), REFUSED, message.to_owned())
 }

@@ -16,7 +16,9 @@ use super::act::{Executor, Outcome};
 use super::observations::{LIVE_FOR, Observations};
 use super::refusals::{Cause, is_unanswered, is_unavailable, with_ports_before};
 use crate::action::{Count, Impact, Order, Request};
-use crate::facts::{FoundNode, NodeFreshness, NodeMark, RefusalClass, Refused, RequestedReboot};
+use crate::facts::{
+    BiosOrder, BiosProgress, FoundNode, NodeFreshness, NodeMark, RefusalClass, Refused, RequestedReboot,
+};
 
 const NOT_PERMITTED: Category = Category::WRITE_BLOCKED;
 
@@ -31,6 +33,9 @@ struct Sent {
     power: Option<bool>,
     /// The node that it reboots.
     rebooted: Option<NodeUuid>,
+    /// What it changes in the BIOS.
+    bios: Option<BiosOrder>,
+    is_cleaning: bool,
 }
 
 impl Sent {
@@ -44,6 +49,8 @@ impl Sent {
             is_port: matches!(request, Request::CreatePort { .. }),
             power: request.power_state(),
             rebooted: request.rebooted_node(),
+            bios: request.bios_order(),
+            is_cleaning: request.is_cleaning(),
         }
     }
 }
@@ -114,6 +121,10 @@ impl Executor<'_> {
         if sent.impact == Impact::Erases {
             self.erasing.begin(self.key, self.index);
         }
+        if sent.is_cleaning {
+            self.bios_orders
+                .begin(self.key, self.index, sent.bios, BiosProgress::Begun);
+        }
         if sent.impact != Impact::None {
             let id = request_id.unwrap_or("none");
             tracing::info!(target: "audit", host = %self.key, verb, request_id = id, "{audit}");
@@ -127,6 +138,10 @@ impl Executor<'_> {
         }
         if sent.impact == Impact::Erases && error.may_have_happened() {
             self.erasing.begin(self.key, self.index);
+        }
+        if sent.is_cleaning && error.may_have_happened() {
+            self.bios_orders
+                .begin(self.key, self.index, sent.bios, BiosProgress::Unconfirmed);
         }
         if is_unanswered(error) {
             let why = without_logins(&error.to_string());

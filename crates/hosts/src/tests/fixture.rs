@@ -8,7 +8,10 @@ use chrono::{DateTime, TimeDelta};
 use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::meta::Time;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, HardwareData, OperationalStatus, ProvisioningState};
+use metal3_api::metal3::v1alpha1::{
+    BareMetalHost, ErrorType, HardwareData, HostFirmwareSettings, OperationalStatus, ProvisioningState,
+};
+use metal3_ironic::model::hardware::BiosSetting;
 use metal3_ironic::model::inventory::Inspection;
 use metal3_ironic::model::node::Validation;
 use metal3_ironic::model::port::Port;
@@ -20,8 +23,8 @@ use serde_json::{Value, json};
 
 use crate::action::{Action, Order, Plan, Request};
 use crate::facts::{
-    Budget, Facts, ForeignNode, FoundNode, HostFreshness, NodeFreshness, Outage, PreviousView, RefusalClass, Refused,
-    RequestedReboot, Secret,
+    BiosOrder, Budget, Facts, ForeignNode, FoundNode, HostFreshness, NodeFreshness, Outage, PreviousView, RefusalClass,
+    Refused, RequestedReboot, Secret,
 };
 use crate::names::wait_reason;
 use crate::plan::plan_under;
@@ -104,6 +107,10 @@ pub(crate) struct Fixture {
     pub(crate) aborts_deployments: bool,
     pub(crate) outage: Option<Outage>,
     pub(crate) firmware: Observed<String>,
+    pub(crate) firmware_settings: Observed<HostFirmwareSettings>,
+    pub(crate) firmware_settings_freshness: HostFreshness,
+    pub(crate) bios: Observed<Vec<BiosSetting>>,
+    pub(crate) bios_order: Option<BiosOrder>,
     pub(crate) began_elsewhere: bool,
     pub(crate) erasing: Observed<()>,
     pub(crate) slot: Option<SlotState>,
@@ -173,6 +180,10 @@ impl Fixture {
             aborts_deployments: true,
             outage: None,
             firmware: Observed::Absent,
+            firmware_settings: Observed::Absent,
+            firmware_settings_freshness: HostFreshness::Cached,
+            bios: Observed::Unknown(UnknownReason::NotRead),
+            bios_order: None,
             began_elsewhere: false,
             erasing: Observed::Absent,
             slot: None,
@@ -308,13 +319,7 @@ impl Fixture {
 
     pub(crate) fn plan_under(&self, rules: &Rules) -> Plan {
         let host: BareMetalHost = serde_json::from_value(self.host.clone()).unwrap();
-        let own = |(node, freshness): &(Value, NodeFreshness)| {
-            FoundNode::Own(Arc::new(serde_json::from_value(node.clone()).unwrap()), *freshness)
-        };
-        let node = match &self.foreign {
-            Some(foreign) => Observed::Present(FoundNode::Foreign(foreign.clone())),
-            None => observed(&self.node).map(own),
-        };
+        let node = self.found_node();
         let facts = Facts {
             host: &host,
             host_freshness: self.host_freshness,
@@ -349,6 +354,10 @@ impl Fixture {
             aborts_deployments: self.aborts_deployments,
             outage: self.outage.as_ref(),
             firmware: self.firmware.as_deref(),
+            firmware_settings: self.firmware_settings.as_ref(),
+            firmware_settings_freshness: self.firmware_settings_freshness,
+            bios: self.bios.as_deref(),
+            bios_order: self.bios_order.clone(),
             began_elsewhere: self.began_elsewhere,
             erasing: match &self.erasing {
                 Observed::Absent if self.began_elsewhere => Observed::Unknown(UnknownReason::NotRead),
@@ -365,6 +374,16 @@ impl Fixture {
             now: self.now,
         };
         plan_under(&facts, rules)
+    }
+
+    fn found_node(&self) -> Observed<FoundNode> {
+        let own = |(node, freshness): &(Value, NodeFreshness)| {
+            FoundNode::Own(Arc::new(serde_json::from_value(node.clone()).unwrap()), *freshness)
+        };
+        match &self.foreign {
+            Some(foreign) => Observed::Present(FoundNode::Foreign(foreign.clone())),
+            None => observed(&self.node).map(own),
+        }
     }
 
     pub(crate) fn after(&self, plan: &Plan) -> BareMetalHost {
@@ -414,6 +433,9 @@ impl Fixture {
             Action::CreateHardwareData(_) => Some("creates hardware data".to_owned()),
             Action::PatchHardwareData(_) => Some("changes hardware data".to_owned()),
             Action::PatchSecret { name, .. } => Some(format!("changes Secret {name}")),
+            Action::CreateFirmwareSchema(_) => Some("creates a schema".to_owned()),
+            Action::PatchFirmwareSettings(_) => Some("owns the settings".to_owned()),
+            Action::ReportFirmwareSettings { .. } => Some("reports the settings".to_owned()),
             Action::ReserveBudget
             | Action::Count(_)
             | Action::EndPowerRequest

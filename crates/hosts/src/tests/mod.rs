@@ -28,6 +28,7 @@ mod retries;
 mod rows;
 mod secrets;
 mod services;
+mod settings_properties;
 mod slot_use;
 mod tables;
 mod taken_over;

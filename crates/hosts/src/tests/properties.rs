@@ -120,7 +120,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn fixture()(
+    pub(super) fn fixture()(
         state in state(), node in node(), host_change in host_change(), error_state in error_state(),
         annotations in proptest::collection::vec(proptest::sample::select(ANNOTATIONS.to_vec()), 0..3),
         deleted in any::<bool>(), is_live in any::<bool>(), was_paused in proptest::bool::weighted(0.2),
@@ -156,7 +156,7 @@ prop_compose! {
 }
 
 /// Whether the host must not be touched, whatever else is true.
-fn must_be_left_alone(fixture: &Fixture) -> bool {
+pub(super) fn must_be_left_alone(fixture: &Fixture) -> bool {
     let has = |name: &str| fixture.host["metadata"]["annotations"].get(name).is_some();
     has("baremetalhost.metal3.io/paused") || has("clusterctl.cluster.x-k8s.io/delete-for-move")
 }

@@ -9,8 +9,7 @@ use kube::core::params::ListParams;
 use kube_core::{ObjectList, PartialObjectMeta};
 use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::{
-    BareMetalSwitch, FirmwareSchema, HostClaim, HostDeployPolicy, HostFirmwareComponents, HostFirmwareSettings,
-    HostNetworkAttachment, HostUpdatePolicy,
+    BareMetalSwitch, HostClaim, HostDeployPolicy, HostFirmwareComponents, HostNetworkAttachment, HostUpdatePolicy,
 };
 use metal3_runtime::access::{Permits, verb};
 use metal3_runtime::cache::{Key, SharedCache};
@@ -42,11 +41,9 @@ impl Report {
     pub(super) async fn send(&self, caches: &Caches) {
         let listed = async {
             self.listed::<BareMetalSwitch>().await;
-            self.listed::<FirmwareSchema>().await;
             self.listed::<HostClaim>().await;
             self.listed::<HostDeployPolicy>().await;
             self.listed::<HostFirmwareComponents>().await;
-            self.listed::<HostFirmwareSettings>().await;
             self.listed::<HostNetworkAttachment>().await;
             self.listed::<HostUpdatePolicy>().await;
         };

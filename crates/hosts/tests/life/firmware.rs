@@ -1,10 +1,10 @@
-//! Changes of the firmware that a Go manager began with.
+//! Changes of the firmware that a Go manager began with: settings are applied, updates are reported.
 
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, Patch, PatchParams};
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareSettings};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareComponents, HostFirmwareSettings};
 use metal3_ironic::model::state::ProvisionState;
 use metal3_ironic::transport::Transport as _;
 use metal3_sim_bmc::fault::Fault;
@@ -44,12 +44,18 @@ enum Left {
     Recorded,
 }
 
-/// A host whose Go manager failed to change a setting, and was replaced.
+/// A host whose Go manager failed to update the firmware, and was replaced.
 async fn taken_over(recorded: bool) -> TestEnv {
-    taken_over_after(if recorded { Left::Recorded } else { Left::Failed }).await
+    taken_over_after(if recorded { Left::Recorded } else { Left::Failed }, Asked::Update).await
 }
 
-async fn taken_over_after(done: Left) -> TestEnv {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Update,
+    Setting,
+}
+
+async fn taken_over_after(done: Left, asked: Asked) -> TestEnv {
     let env = TestEnv::new(Setup::default());
     env.host(1, json!({ "online": false })).await;
     env.until_state(1, "available").await;
@@ -68,12 +74,23 @@ async fn taken_over_after(done: Left) -> TestEnv {
         .patch_status(&name(1), &params, &left)
         .await
         .unwrap();
-    env.make::<HostFirmwareSettings>(json!({ "metadata": { "name": name(1) },
-        "spec": { "settings": { "ProcTurboMode": "Disabled" } } }))
-        .await;
-    let reported = Patch::Merge(json!({ "status": { "settings": { "ProcTurboMode": "Enabled" } } }));
-    let settings = env.api::<HostFirmwareSettings>();
-    settings.patch_status(&name(1), &params, &reported).await.unwrap();
+    match asked {
+        Asked::Update => {
+            let updates = json!([{ "component": "bios", "url": "http://firmware.example/bios" }]);
+            env.make::<HostFirmwareComponents>(
+                json!({ "metadata": { "name": name(1) }, "spec": { "updates": updates } }),
+            )
+            .await;
+        }
+        Asked::Setting => {
+            env.make::<HostFirmwareSettings>(json!({ "metadata": { "name": name(1) },
+                "spec": { "settings": { "ProcTurboMode": "Disabled" } } }))
+                .await;
+            let reported = Patch::Merge(json!({ "status": { "settings": { "ProcTurboMode": "Enabled" } } }));
+            let settings = env.api::<HostFirmwareSettings>();
+            settings.patch_status(&name(1), &params, &reported).await.unwrap();
+        }
+    }
     until_node(&env, ProvisionState::Manageable).await;
     if done == Left::Failed {
         env.set_faults(1, &[Fault::CleanStepFails]);
@@ -90,29 +107,35 @@ async fn taken_over_after(done: Left) -> TestEnv {
     env
 }
 
-/// The setting was dropped without a word, and the host offered.
+/// The update was dropped without a word, and the host offered.
 #[tokio::test(start_paused = true)]
-async fn host_with_a_pending_firmware_setting_is_not_made_available_after_a_failed_preparation() {
+async fn host_with_a_pending_firmware_update_is_not_made_available_after_a_failed_preparation() {
     for recorded in [false, true] {
         let env = taken_over(recorded).await;
-        let names_it = |host: Option<&BareMetalHost>| {
-            host.is_some_and(|host| {
-                host.status
-                    .error_message
-                    .contains("HostFirmwareSettings: ProcTurboMode")
-            })
-        };
-        env.until(1, "error that names the setting", names_it).await;
+        let names_it = says("HostFirmwareComponents: bios");
+        env.until(1, "error that names the update", &names_it).await;
         sleep(Duration::from_hours(3)).await;
         let host = env.get(1).await.unwrap();
         assert_eq!(host.status.provisioning.state.to_string(), "preparing");
         assert!(names_it(Some(&host)));
         let ready = &host.status.conditions[0];
-        assert!(ready.message.contains("ProcTurboMode"), "{ready:?}");
-        let none = Patch::Merge(json!({ "spec": { "settings": { "ProcTurboMode": null } } }));
-        let settings = env.api::<HostFirmwareSettings>();
-        settings.patch(&name(1), &PatchParams::default(), &none).await.unwrap();
+        assert!(ready.message.contains("HostFirmwareComponents"), "{ready:?}");
+        request_nothing(&env).await;
         env.until_state(1, "available").await;
+    }
+}
+
+/// The Go manager was replaced before it applied the setting, or after it had failed to.
+#[tokio::test(start_paused = true)]
+async fn setting_that_another_manager_left_is_applied() {
+    for left in [Left::Begun, Left::Failed, Left::Recorded] {
+        let env = taken_over_after(left, Asked::Setting).await;
+        env.until_state(1, "available").await;
+        let value = env.machine(1, |machine| machine.bios["ProcTurboMode"].clone());
+        assert_eq!(value, "Disabled", "{left:?}");
+        sleep(Duration::from_mins(10)).await;
+        let settings = env.api::<HostFirmwareSettings>().get(&name(1)).await.unwrap();
+        assert_eq!(settings.status.settings["ProcTurboMode"], "Disabled", "{left:?}");
     }
 }
 
@@ -121,9 +144,12 @@ fn says(part: &str) -> impl Fn(Option<&BareMetalHost>) -> bool {
 }
 
 async fn request_nothing(env: &TestEnv) {
-    let none = Patch::Merge(json!({ "spec": { "settings": { "ProcTurboMode": null } } }));
-    let settings = env.api::<HostFirmwareSettings>();
-    settings.patch(&name(1), &PatchParams::default(), &none).await.unwrap();
+    let none = Patch::Merge(json!({ "spec": { "updates": [] } }));
+    let components = env.api::<HostFirmwareComponents>();
+    components
+        .patch(&name(1), &PatchParams::default(), &none)
+        .await
+        .unwrap();
 }
 
 /// The reconcile failed again and again, and nothing but the log said why.
@@ -132,18 +158,18 @@ async fn host_whose_firmware_objects_may_not_be_read_names_the_missing_right() {
     let env = taken_over(true).await;
     let refused = Rule::random(1000, Refusal::refused(403))
         .verb("get")
-        .resource("hostfirmwaresettings");
+        .resource("hostfirmwarecomponents");
     env.cluster.inject_for(&[CONTROLLER_USER], Plan::none().with(refused));
     env.until(
         1,
         "error that names the right",
-        says("get hostfirmwaresettings.metal3.io"),
+        says("get hostfirmwarecomponents.metal3.io"),
     )
     .await;
     let host = env.get(1).await.unwrap();
     assert_eq!(host.status.provisioning.state.to_string(), "preparing");
     let ready = &host.status.conditions[0];
-    assert!(ready.message.contains("hostfirmwaresettings"), "{ready:?}");
+    assert!(ready.message.contains("hostfirmwarecomponents"), "{ready:?}");
     // What is asked for is not known, so the host is not offered.
     request_nothing(&env).await;
     sleep(Duration::from_hours(1)).await;
@@ -159,7 +185,7 @@ async fn host_whose_firmware_objects_may_not_be_read_names_the_missing_right() {
 #[tokio::test(start_paused = true)]
 async fn pending_firmware_is_not_forgotten_when_another_error_replaces_its_own() {
     let env = taken_over(true).await;
-    env.until(1, "error that names the setting", says("ProcTurboMode"))
+    env.until(1, "error that names the update", says("HostFirmwareComponents: bios"))
         .await;
     let secrets = env.api::<Secret>();
     drop(secrets.delete("bmc-1", &DeleteParams::default()).await.unwrap());
@@ -173,7 +199,11 @@ async fn pending_firmware_is_not_forgotten_when_another_error_replaces_its_own()
     sleep(Duration::from_hours(3)).await;
     let host = env.get(1).await.unwrap();
     assert_eq!(host.status.provisioning.state.to_string(), "preparing");
-    assert!(says("ProcTurboMode")(Some(&host)), "{}", host.status.error_message);
+    assert!(
+        says("HostFirmwareComponents: bios")(Some(&host)),
+        "{}",
+        host.status.error_message
+    );
     request_nothing(&env).await;
     env.until_state(1, "available").await;
 }
@@ -181,8 +211,8 @@ async fn pending_firmware_is_not_forgotten_when_another_error_replaces_its_own()
 /// A Go manager had begun and was replaced before it recorded anything.
 #[tokio::test(start_paused = true)]
 async fn firmware_that_another_manager_may_have_begun_with_is_reported_before_a_failure_is_recorded() {
-    let env = taken_over_after(Left::Begun).await;
-    env.until(1, "error that names the setting", says("ProcTurboMode"))
+    let env = taken_over_after(Left::Begun, Asked::Update).await;
+    env.until(1, "error that names the update", says("HostFirmwareComponents: bios"))
         .await;
     request_nothing(&env).await;
     env.until_state(1, "available").await;

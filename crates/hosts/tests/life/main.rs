@@ -4,6 +4,7 @@
 
 mod access;
 mod audit;
+mod bios;
 mod busy;
 mod defects;
 mod disturbances;

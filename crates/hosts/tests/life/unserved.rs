@@ -10,7 +10,7 @@ use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube_core::Resource;
 use metal3_api::metal3::v1alpha1::{
-    BMCEventSubscription, BareMetalHost, DataImage, HostFirmwareSettings, PreprovisioningImage,
+    BMCEventSubscription, BareMetalHost, DataImage, HostUpdatePolicy, PreprovisioningImage,
 };
 use metal3_ironic::transport::Transport as _;
 use metal3_runtime::guard::HOSTS;
@@ -438,8 +438,8 @@ async fn subscription_of_a_node_of_another_name_is_not_deleted() {
 async fn objects_without_controller_are_reported_once_at_the_start() {
     let env = env().await;
     for number in 1..=3 {
-        let settings = json!({ "metadata": { "name": format!("host-{number}") }, "spec": { "settings": {} } });
-        env.make::<HostFirmwareSettings>(settings).await;
+        let settings = json!({ "metadata": { "name": format!("host-{number}") }, "spec": {} });
+        env.make::<HostUpdatePolicy>(settings).await;
     }
     leave_image(&env, false).await;
     // The report follows the first lists.
@@ -450,7 +450,7 @@ async fn objects_without_controller_are_reported_once_at_the_start() {
     sleep(MINUTES).await;
     let events = env.events();
     for text in [
-        "no controller of this program serves a HostFirmwareSettings, and 3 exist",
+        "no controller of this program serves a HostUpdatePolicy, and 3 exist",
         "no controller of this program serves a DataImage, and one exists",
     ] {
         assert_eq!(events.matches(text).count(), 1, "{text}: {events}");
@@ -459,7 +459,7 @@ async fn objects_without_controller_are_reported_once_at_the_start() {
     let audit = env.cluster.audit();
     let counts: Vec<_> = audit.counts().collect();
     for resource in [
-        "hostfirmwaresettings",
+        "hostupdatepolicies",
         "hostclaims",
         "dataimages",
         "preprovisioningimages",

@@ -21,7 +21,7 @@ async fn each_configured_path_is_served() {
             served += 1;
         }
     }
-    assert_eq!(served, 29);
+    assert_eq!(served, 27);
 }
 
 /// A configuration without intended differences that have no effect: the older review version, which no server prefers,
@@ -52,9 +52,7 @@ fn request_is_accepted_without_a_webhook_that_could_only_warn() {
         ignored,
         [
             "baremetalswitches",
-            "firmwareschemas",
             "hostdeploypolicies",
-            "hostfirmwaresettings",
             "hostupdatepolicies",
             "preprovisioningimages"
         ]

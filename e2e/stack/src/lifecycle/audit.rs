@@ -58,7 +58,10 @@ const HOSTS: Account = Account {
         ("patch preprovisioningimages.metal3.io", LEFT_BEHIND),
         ("patch preprovisioningimages/status.metal3.io", LEFT_BEHIND),
         ("get hostfirmwarecomponents.metal3.io", FAILED_PREPARATION),
-        ("get hostfirmwaresettings.metal3.io", FAILED_PREPARATION),
+        ("get hostfirmwaresettings.metal3.io", SETTINGS),
+        ("patch hostfirmwaresettings.metal3.io", SETTINGS),
+        ("patch hostfirmwaresettings/status.metal3.io", SETTINGS),
+        ("create firmwareschemas.metal3.io", SETTINGS),
         ("patch events", AGAIN),
         ("create subjectaccessreviews.authorization.k8s.io", METRICS),
         ("create tokenreviews.authentication.k8s.io", METRICS),
@@ -94,6 +97,7 @@ const OTHER_CLAIMS: &str = "claims of Cluster API's kind; a cluster of this temp
 const AGAIN: &str = "a repeated event about the same object";
 const LEFT_BEHIND: &str = "an object of the Go manager that is deleted after a switch";
 const FAILED_PREPARATION: &str = "a preparation of the Go manager that failed before a switch";
+const SETTINGS: &str = "a host with HostFirmwareSettings";
 const METRICS: &str = "a client that reads metrics";
 
 /// Requests that are rejected in a part, and the reason.

@@ -2,6 +2,7 @@
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, Image, OperationalStatus};
 
+use super::bios;
 use super::graph::Trigger;
 use super::inspecting::is_inspection_requested;
 use super::provisioning::{instance, require_allowed_image};
@@ -29,7 +30,8 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         return Ok(Decision::ChangeState(Trigger::Inspect));
     }
     let hints = root_device_hints(planner)?;
-    if hints != planner.host().status.provisioning.root_device_hints || volumes::differ(planner, node) {
+    let is_changed = hints != planner.host().status.provisioning.root_device_hints || volumes::differ(planner, node);
+    if is_changed || bios::is_due(planner, node)? {
         return Ok(Decision::ChangeState(Trigger::Prepare));
     }
     let Some(image) = desired_image(planner.host()) else {

@@ -1,6 +1,8 @@
 //! The decision of each state, one file per state with more than a step; [`graph`] defines the transitions.
 
 mod available;
+mod bios;
+mod cleaning;
 mod deprovisioning;
 pub mod graph;
 mod host_ports;

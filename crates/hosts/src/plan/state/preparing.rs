@@ -1,5 +1,5 @@
-//! `preparing`: makes the RAID volumes, selects the root device and creates the ports. Firmware settings are not
-//! supported and rejected.
+//! `preparing`: makes the RAID volumes, changes the BIOS settings, selects the root device and creates the ports. Updates of
+//! the firmware are not supported, and those that a Go manager may have begun with are reported.
 
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::Next;
 
+use super::cleaning;
 use super::graph::Trigger;
 use super::host_ports::ensure_ports;
 use super::register::{ensure_registered, invalid};
@@ -22,7 +23,7 @@ use crate::plan::firmware_record::{FIRMWARE, FIRMWARE_UNREAD, is_held, is_of_fir
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
 use crate::plan::{status, wait};
 
-/// How often firmware objects are read again: nothing watches them, and a user removes what they ask for.
+/// How often HostFirmwareComponents are read again: nothing watches them, and a user removes what they ask for.
 const FIRMWARE_RECHECK: Duration = Duration::from_mins(5);
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let node = ensure_registered(planner)?;
@@ -31,7 +32,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     volumes::require_known(planner, node)?;
     require_idle(planner, node)?;
     ensure_ports(planner, node)?;
-    volumes::make(planner, node)?;
+    cleaning::clean(planner, node)?;
     let hints = root_device_hints(planner)?;
     planner.draft.status.provisioning.root_device_hints = hints;
     if planner.host().status.hardware_profile.is_none() {
@@ -42,7 +43,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     Ok(Decision::ChangeState(Trigger::Prepared))
 }
 
-/// Requires that a preparation that failed, or that another process may have begun with, had no firmware to change. This program
+/// Requires that a preparation that failed, or that another process may have begun with, had no firmware to update. This program
 /// changes none: a Go manager began, and would begin again.
 fn require_no_firmware_change(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
     let status = &planner.host().status;
@@ -53,8 +54,8 @@ fn require_no_firmware_change(planner: &mut Planner<'_>, node: &Node) -> PlanRes
     let message = match &planner.facts.firmware {
         // differs: `host-firmware-pending`. The Go manager makes the changes.
         Observed::Present(pending) => format!(
-            "{FIRMWARE}{pending}), and this program makes none, so the host is not made available; remove them from the \
-             spec of these objects, or return to the Go manager, which makes them"
+            "{FIRMWARE}{pending}), and this program updates no firmware, so the host is not made available; remove them from the \
+             spec of this object, or return to the Go manager, which makes them"
         ),
         Observed::Unknown(UnknownReason::Unreadable(rights)) => format!(
             "{FIRMWARE_UNREAD}the account of this program may not {rights}), so the host is not made available; an \
@@ -75,6 +76,6 @@ fn require_no_firmware_change(planner: &mut Planner<'_>, node: &Node) -> PlanRes
         reason: reason::FIRMWARE_PENDING,
         message: message.clone(),
     });
-    let next = wait::for_time(FIRMWARE_RECHECK, "the firmware objects are read again");
+    let next = wait::for_time(FIRMWARE_RECHECK, "the HostFirmwareComponents are read again");
     Err(Decision::Fail(Failure::until(ErrorType::Preparation, message, next)))
 }

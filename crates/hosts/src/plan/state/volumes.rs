@@ -1,29 +1,23 @@
-//! The RAID volumes of a host that is prepared: a cleaning makes or removes them.
+//! The RAID volumes of a host that is prepared: a cleaning ([`super::cleaning`]) makes or removes them.
 //!
 //! The volumes are recorded when their cleaning is ordered, and not any more when it failed. A process that ends between the
 //! order and its record finds the node cleaning for the same volumes, or orders the cleaning once more. Another failure says
 //! nothing about them: they may hold data.
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, ProvisioningState as State, RootDeviceHints};
-use metal3_ironic::calls::patch::Patch;
-use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::plan::Observed;
-use metal3_runtime::work::Next;
 
 use super::register::invalid;
-use super::shared::{clear_error, request_transition, require_slot};
 use crate::action::Request;
 use crate::facts::Read;
 use crate::node::raid::{self, FailedCleaning, RaidChange};
-use crate::node::{BmcEndpoint, FailedStep, profile};
+use crate::node::{BmcEndpoint, FailedStep, bios, profile};
 use crate::plan::error::{Failure, IN_IRONIC, REJECTED};
 use crate::plan::firmware_record::is_of_firmware;
 use crate::plan::ownership::has_no_other_instance;
 use crate::plan::planner::{Decision, PlanResult, Planner};
-use crate::plan::safety::{disruptive_transition, require_ownership};
-use crate::plan::wait;
 
 /// Whether the volumes are not those that the host asks for.
 pub(super) fn differ(planner: &Planner<'_>, node: &Node) -> bool {
@@ -114,7 +108,10 @@ fn failed_cleaning(planner: &Planner<'_>, node: &Node) -> PlanResult<Option<Fail
         },
         (shown, recorded) => FailedStep::of(&[shown, recorded].map(Option::unwrap_or_default).join(" ")),
     };
+    let order = planner.facts.bios_order.as_ref();
+    let is_of_bios = has_failed && order.is_some_and(|order| order.is_only);
     Ok(Some(match (step, &planner.facts.erasing) {
+        (FailedStep::Unnamed, _) if is_of_bios => FailedCleaning::Other,
         (FailedStep::Raid, _) | (FailedStep::Unnamed, Observed::Present(())) => FailedCleaning::Volumes,
         (FailedStep::Other, _) | (FailedStep::Unnamed, Observed::Absent) => FailedCleaning::Other,
         (FailedStep::Unnamed, Observed::Unknown(_)) => FailedCleaning::Unknown,
@@ -124,7 +121,7 @@ fn failed_cleaning(planner: &Planner<'_>, node: &Node) -> PlanResult<Option<Fail
 /// Whether an error is not of an operation: this program found it itself, or before it requested one.
 fn is_of_this_program(message: &str) -> bool {
     let begins = ["spec.", REJECTED, IN_IRONIC, OTHER_VOLUMES];
-    begins.iter().any(|begin| message.starts_with(begin)) || is_of_firmware(message)
+    begins.iter().any(|begin| message.starts_with(begin)) || is_of_firmware(message) || bios::is_of_settings(message)
 }
 
 /// Whether a client ordered the steps of the cleaning.
@@ -132,58 +129,28 @@ fn is_manual(node: &Node) -> bool {
     node.target_provision_state.as_deref() == Some(S::Manageable.as_str())
 }
 
-/// Orders the cleaning that makes the wanted volumes. Ends the decision while they are not made.
-pub(super) fn make(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
-    // The machine of another is not prepared.
-    if planner.host().spec.externally_provisioned == Some(true) {
-        return Ok(());
-    }
+/// The cleaning that makes the wanted volumes. `None`: they are made, which is recorded.
+pub(super) fn required(planner: &mut Planner<'_>, node: &Node) -> PlanResult<Option<RaidChange>> {
     // With what was observed in this reconcile.
     if !raid::differ(&planner.draft) && !raid::are_lost(&planner.draft, node) {
         clear_order(planner, node);
-        return Ok(());
+        return Ok(None);
     }
     let host = planner.draft.clone();
-    let Some(change) = change(planner, &host, node)? else {
+    let change = change(planner, &host, node)?;
+    if change.is_none() {
         planner.draft.status.provisioning.raid = raid::settled(&host);
-        return Ok(());
-    };
-    require_ownership(planner, node, has_no_other_instance(planner, node))?;
-    if raid::are_lost(&host, node) && raid::may_have_software(node) {
-        // A cleaning that another one ended, or an agent that reports other volumes than those ordered.
+    }
+    Ok(change)
+}
+
+/// Requires that volumes which another cleaning ended, or an agent reports otherwise, are made again after a delay only.
+pub(super) fn require_repeatable(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
+    if raid::are_lost(&planner.draft, node) && raid::may_have_software(node) {
         let message = format!("{OTHER_VOLUMES}; look at the agent's log of the last cleaning, they are made again");
         planner.retry_node_failure(Failure::retryable(ErrorType::Preparation, message))?;
     }
-    require_slot(planner)?;
-    if node.provision_state != S::Manageable {
-        return Err(request_transition(planner, node, Transition::Manage)?);
-    }
-    if let Some(interface) = change.interface
-        && node.raid_interface.as_deref() != Some(interface)
-    {
-        let patch = Patch::default().set(&["raid_interface"], interface);
-        planner.request(Request::PatchNode(node.uuid.clone(), patch));
-        return Err(Decision::Wait(Next::Requeue));
-    }
-    order(planner, node, change)
-}
-
-fn order(planner: &mut Planner<'_>, node: &Node, change: RaidChange) -> PlanResult<()> {
-    let why = if change.logical_disks.is_empty() {
-        "spec.raid asks for no volumes"
-    } else {
-        "spec.raid asks for other volumes"
-    };
-    // A host that is rejected is not erased before.
-    let hints = root_device_hints(planner)?;
-    if !change.logical_disks.is_empty() && !raid::is_ordered(node, &change.logical_disks) {
-        planner.request(Request::SetRaid(node.uuid.clone(), change.logical_disks));
-    }
-    disruptive_transition(planner, node, Transition::Clean(change.steps), why)?;
-    clear_error(planner);
-    planner.draft.status.provisioning.root_device_hints = hints;
-    planner.draft.status.provisioning.raid = Some(change.recorded);
-    Err(Decision::Wait(wait::on_node("Ironic is preparing the disks")))
+    Ok(())
 }
 
 /// After the removal of software volumes Ironic need not know of them: an order that is there means that they may exist.

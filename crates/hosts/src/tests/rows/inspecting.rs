@@ -235,20 +235,20 @@ pub(super) fn preparation() -> Vec<Row> {
             .row("preparation failed before", "reads Firmware, replan"),
         preparing()
             .node_with("clean failed", json!({ "last_error": "bios" }))
-            .firmware(Some("HostFirmwareSettings: Turbo"))
+            .firmware(Some("HostFirmwareComponents: bios"))
             .row(
                 "a change of the firmware is requested",
-                "writes the status, preparation error: changes of the firmware are requested (HostFirmwareSettings: Turbo), \
-                 and this program makes none, so the host is not made available; remove them from the spec of these objects, \
+                "writes the status, preparation error: changes of the firmware are requested (HostFirmwareComponents: bios), \
+                 and this program updates no firmware, so the host is not made available; remove them from the spec of this object, \
                  or return to the Go manager, which makes them, withheld: FirmwarePending, waits for a time",
             ),
         preparing()
             .node_with("clean failed", json!({ "last_error": "bios" }))
-            .firmware_unknown(UnknownReason::Unreadable("get hostfirmwaresettings.metal3.io".to_owned()))
+            .firmware_unknown(UnknownReason::Unreadable("get hostfirmwarecomponents.metal3.io".to_owned()))
             .row(
                 "cleaning failed, and the firmware objects may not be read",
                 "writes the status, preparation error: it is not known whether changes of the firmware are requested (the \
-                 account of this program may not get hostfirmwaresettings.metal3.io), so the host is not made available; an \
+                 account of this program may not get hostfirmwarecomponents.metal3.io), so the host is not made available; an \
                  administrator of the cluster grants that right, as the roles of the release do, withheld: FirmwarePending, waits \
                  for a time",
             ),

@@ -2,6 +2,7 @@
 #![expect(clippy::too_many_lines, reason = "each function is a table")]
 
 mod available;
+mod bios;
 mod deletion;
 mod deprovisioning;
 mod detached;
@@ -30,12 +31,14 @@ impl Fixture {
 }
 
 pub(crate) fn rows() -> Vec<Row> {
-    let tables: [fn() -> Vec<Row>; 11] = [
+    let tables: [fn() -> Vec<Row>; 13] = [
         registering::object,
         registering::registration,
         inspecting::inspection,
         inspecting::preparation,
         available::waiting,
+        bios::preparation,
+        bios::elsewhere,
         provisioning::deployment,
         provisioned::running,
         power::power,

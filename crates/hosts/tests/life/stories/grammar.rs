@@ -6,6 +6,7 @@ use std::time::Duration;
 use metal3_runtime::patch::apply;
 use metal3_sim_bmc::fault::Fault;
 use metal3_sim_faults::Random;
+use metal3_sim_ironic::BiosReports;
 use serde_json::{Value, json};
 
 use crate::env::{address, bmc};
@@ -63,6 +64,10 @@ pub(super) enum Step {
     Reject(&'static str, u16),
     /// A clock that was a year ahead wrote the status.
     ClockAhead,
+    /// The user asks for these BIOS settings; null: the object is deleted.
+    Settings(Value),
+    /// How the machine reports changed BIOS settings from now on.
+    Bios(BiosReports),
     /// Another manager recorded that the host is serviced, and was replaced.
     LeftInService,
     Wait(Duration),
@@ -496,11 +501,43 @@ impl Story {
                 steps.push(wait(&mut random));
             }
         }
+        insert_settings(seed, &mut steps);
         Self {
             seed,
             ironic,
             created,
             steps,
+        }
+    }
+}
+
+/// BIOS settings that a user asks for; the last are invalid.
+fn settings() -> [Value; 8] {
+    [
+        json!({ "ProcTurboMode": "Disabled" }),
+        json!({ "ProcTurboMode": "enabled", "NetworkBootRetryCount": 3 }),
+        json!({ "NetworkBootRetryCount": "4", "QuietBoot": "false" }),
+        json!({ "AssetTag": "rack-7" }),
+        json!({}),
+        Value::Null,
+        json!({ "ProcTurboMode": "Sometimes", "QuietBoot": "false" }),
+        json!({ "Turbo": 1, "AdminPassword": "canary-hunter2" }),
+    ]
+}
+
+/// Adds edits of the BIOS settings to each third story, some of them next to another edit and some with a machine that does not
+/// take them. They are drawn apart, so that the other steps of a story do not depend on them.
+fn insert_settings(seed: u64, steps: &mut Vec<Step>) {
+    let mut random = Random::seeded(seed.wrapping_mul(0x517c_c1b7).wrapping_add(1));
+    if random.below(3) > 0 {
+        return;
+    }
+    for _ in 0..=random.below(3) {
+        let at = usize::try_from(random.below(steps.len() as u64 + 1)).unwrap();
+        steps.insert(at, Step::Settings(pick(&mut random, &settings()).clone()));
+        if random.below(3) == 0 {
+            let reports = [BiosReports::Asked, BiosReports::OtherText, BiosReports::Unchanged];
+            steps.insert(at, Step::Bios(*pick(&mut random, &reports)));
         }
     }
 }

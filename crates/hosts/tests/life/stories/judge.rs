@@ -15,7 +15,7 @@ use super::history::{
 };
 
 /// An edit may be this much younger than the last read of the host before an order.
-const SLACK: Duration = Duration::from_secs(2);
+pub(super) const SLACK: Duration = Duration::from_secs(2);
 /// How old a view of the node is when an order that erases nothing is decided: a round of the feed, and a slow reconcile.
 const FEED_SLACK: Duration = Duration::from_secs(15);
 /// An order may be this much younger than its reason: Ironic retries a locked node, and a response may be late.
@@ -27,7 +27,7 @@ pub(super) struct Order<'a> {
     /// The path below the node: `states/provision`.
     part: String,
     target: String,
-    body: Value,
+    pub(super) body: Value,
     /// The node before the request; null if there is none.
     pub(super) node: &'a Value,
     /// The source of the image on the disk of the machine.
@@ -177,6 +177,11 @@ fn of_cleaning(order: &Order<'_>, host: &History) -> Option<&'static str> {
 /// RAID volumes are changed on a machine that runs nothing, for a host that asks for others than it has.
 fn of_volumes(order: &Order<'_>, host: &History) -> Option<&'static str> {
     let is_order = order.transition() == Some("clean");
+    let steps = order.body["clean_steps"].as_array();
+    let is_of_bios = steps.is_some_and(|steps| steps.iter().all(|step| step["interface"] == "bios"));
+    if is_order && !host.ever(SLACK, |host| state(host) == "preparing") {
+        return Some("the host is not prepared");
+    }
     let is_own = |host: &Value| order.node["instance_uuid"] == host["metadata"]["uid"];
     if is_order && order.node["instance_uuid"].is_string() && !host.ever(SLACK, is_own) {
         return Some("the node has an instance");
@@ -188,7 +193,7 @@ fn of_volumes(order: &Order<'_>, host: &History) -> Option<&'static str> {
         // An empty list of hardware volumes asks for their removal.
         asked["hardwareRAIDVolumes"].is_array() || lists.iter().any(|list| is_list(&asked[list]) || is_list(&made[list]))
     };
-    if is_order && !host.ever(Duration::MAX, concerns_some) {
+    if is_order && !is_of_bios && !host.ever(Duration::MAX, concerns_some) {
         return Some("the host never asked for volumes");
     }
     // The node of a lost database has no volumes.
@@ -202,7 +207,7 @@ fn of_volumes(order: &Order<'_>, host: &History) -> Option<&'static str> {
     let was_made = has_volumes && host.ever(Duration::MAX, had_volumes);
     let differs = |host: &Value| !has_volumes || !has_asked_volumes(host) || (was_made && asks_for_none(host));
     let is_asked = |host: &Value| state(host) == "preparing" && differs(host);
-    (is_order && !host.ever(SLACK, is_asked)).then_some("the host has the volumes that it asks for")
+    (is_order && !is_of_bios && !host.ever(SLACK, is_asked)).then_some("the host has the volumes that it asks for")
 }
 
 fn is_list(value: &Value) -> bool {

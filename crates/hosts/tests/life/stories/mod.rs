@@ -2,7 +2,7 @@
 //! order and several in one edit. They are judged by invariants of the specification, not by the plan.
 //!
 //! [`grammar`] generates the steps from a table that covers the whole schema, [`judge`] checks each request to
-//! Ironic, [`goal`] the state in which a story ends, and [`run`] runs a story and shortens one that
+//! Ironic, [`settings`] the BIOS settings, [`goal`] the state in which a story ends, and [`run`] runs a story and shortens one that
 //! fails, and [`steps`] performs its steps.
 
 mod goal;
@@ -10,6 +10,7 @@ mod grammar;
 mod history;
 mod judge;
 mod run;
+mod settings;
 mod steps;
 
 use std::sync::atomic::{AtomicU64, Ordering};

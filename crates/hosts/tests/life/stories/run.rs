@@ -16,6 +16,7 @@ use super::goal::{self, World};
 use super::grammar::{DATA, HOST, IMAGES, IronicKind, MIRROR, NETWORK, OTHER_DATA, Story};
 use super::history::{History, annotation, is_deleting, is_external, is_paused};
 use super::judge::{Order, origin, violation};
+use super::settings::{unexplained_setting, violated_settings};
 use super::steps::with_mac;
 use crate::env::{CONTROLLER_USER, PASSWORD, Setup, TestEnv, address, bmc, name};
 use crate::interceptor::Observer;
@@ -92,6 +93,7 @@ pub(super) struct Marks {
 pub(super) struct StoryRun {
     pub(super) env: TestEnv,
     history: Arc<Mutex<History>>,
+    settings: Arc<Mutex<History>>,
     violated: Arc<Mutex<Option<String>>>,
     pub(super) marks: Arc<Mutex<Marks>>,
     pub(super) mac: String,
@@ -120,20 +122,27 @@ impl StoryRun {
         }
         env.admit();
         let history = Arc::new(Mutex::new(History::default()));
-        let versions = Arc::clone(&history);
+        let settings = Arc::new(Mutex::new(History::default()));
+        let (versions, of_settings) = (Arc::clone(&history), Arc::clone(&settings));
         env.cluster.observe_writes(move |write| {
-            if write.object["kind"] == "BareMetalHost" && write.object["metadata"]["name"] == name(HOST) {
+            let of_kind = match write.object["kind"].as_str() {
+                Some("BareMetalHost") => &versions,
+                Some("HostFirmwareSettings") => &of_settings,
+                _ => return,
+            };
+            if write.object["metadata"]["name"] == name(HOST) {
                 let stored = if write.deleted {
                     Value::Null
                 } else {
                     write.object.clone()
                 };
-                versions.lock().record(stored);
+                of_kind.lock().record(stored);
             }
         });
         let violated = Arc::<Mutex<Option<String>>>::default();
         let marks = Arc::<Mutex<Marks>>::default();
-        env.interceptor.observe(Self::judge(&env, &history, &violated, &marks));
+        env.interceptor
+            .observe(Self::judge(&env, (&history, &settings), &violated, &marks));
         make_secrets(&env).await;
         let mac = env.machine(HOST, |machine| machine.macs().remove(0));
         let created = with_mac(story.created.clone(), &mac);
@@ -147,6 +156,7 @@ impl StoryRun {
         Self {
             env,
             history,
+            settings,
             violated,
             marks,
             mac,
@@ -155,12 +165,12 @@ impl StoryRun {
 
     fn judge(
         env: &TestEnv,
-        history: &Arc<Mutex<History>>,
+        (history, settings): (&Arc<Mutex<History>>, &Arc<Mutex<History>>),
         violated: &Arc<Mutex<Option<String>>>,
         marks: &Arc<Mutex<Marks>>,
     ) -> Arc<Observer> {
         let (found, versions, ironic) = (Arc::clone(violated), Arc::clone(history), env.ironic.clone());
-        let (marks, unbegun) = (Arc::clone(marks), env.interceptor.unbegun());
+        let (marks, unbegun, settings) = (Arc::clone(marks), env.interceptor.unbegun(), Arc::clone(settings));
         Arc::new(move |request, node| {
             let disk = ironic.machine_at(&address(HOST), disk).flatten();
             let mut marks = marks.lock();
@@ -168,6 +178,10 @@ impl StoryRun {
             order.is_early = *unbegun.lock() > 0;
             order.assigned = marks.assigned;
             if let Some(broken) = violation(&order, &versions.lock()) {
+                found.lock().get_or_insert(broken);
+            }
+            let bios = ironic.machine_at(&address(HOST), |machine| machine.bios.clone());
+            if let Some(broken) = violated_settings(&order, &settings.lock(), &bios.unwrap_or_default()) {
                 found.lock().get_or_insert(broken);
             }
             marks.soft = order.soft_attempt();
@@ -217,13 +231,14 @@ impl StoryRun {
             return Ok(());
         }
         // The orders for the other host are not judged.
-        let unjudged = Self::judge(&self.env, &self.history, &Arc::default(), &self.marks);
+        let histories = (&self.history, &self.settings);
+        let unjudged = Self::judge(&self.env, histories, &Arc::default(), &self.marks);
         self.env.interceptor.observe(unjudged);
         let other = format!("redfish://{}/redfish/v1/Systems/1", bmc(HOST + 1));
         let other = json!({ "address": other, "credentialsName": "bmc-2" });
         self.env.host(HOST + 1, json!({ "bmc": other })).await;
         sleep(Duration::from_mins(10)).await;
-        let judge = Self::judge(&self.env, &self.history, &self.violated, &self.marks);
+        let judge = Self::judge(&self.env, histories, &self.violated, &self.marks);
         self.env.interceptor.observe(judge);
         let other = self
             .env
@@ -314,6 +329,12 @@ impl StoryRun {
         if !goal::has_given_up(&host) {
             goal::check(&goal, &host, &world).map_err(|differs| format!("it does not stay: {differs}"))?;
         }
+        // What the host is blocked by comes first.
+        let is_judged = matches!(goal, goal::Goal::State(..)) && !goal::is_blocked(&host, &world);
+        if is_judged && goal::check(&goal, &host, &world).is_ok() {
+            let bios = self.env.machine(HOST, |machine| machine.bios.clone());
+            unexplained_setting(&host, self.settings.lock().newest(), &bios)?;
+        }
         let asked = self.env.interceptor.log().asked.split_off(asked);
         if !goal::is_blocked(&host, &world) && (writes() > before || !asked.is_empty()) {
             return Err(format!(
@@ -324,7 +345,11 @@ impl StoryRun {
         // The images of spec and status are compared by their URLs, with a login in them.
         let status = &host["status"];
         let events = self.env.events();
-        let shown = format!("{} {} {events}", status["errorMessage"], status["conditions"]);
+        let settings = self.settings.lock().newest()["status"].clone();
+        let shown = format!(
+            "{} {} {events} {settings}",
+            status["errorMessage"], status["conditions"]
+        );
         if shown.contains(PASSWORD) {
             Err("the password is shown".to_owned())
         } else {

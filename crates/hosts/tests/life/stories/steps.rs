@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareSettings};
 use metal3_ironic::transport::Transport as _;
 use metal3_runtime::patch::apply;
 use metal3_sim_faults::{Fault, Plan, Rule};
+use metal3_sim_ironic::BiosReports;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -45,6 +46,8 @@ impl StoryRun {
             Step::Reject(request, status) => env.interceptor.log().rejected = Some((request, *status)),
             Step::ClockAhead => self.set_status(json!({ "lastUpdated": "1971-02-03T00:00:00Z" })).await,
             Step::LeftInService => self.set_status(json!({ "operationalStatus": "servicing" })).await,
+            Step::Settings(settings) => self.ask_settings(settings).await,
+            Step::Bios(reports) => env.machine(HOST, |machine| machine.bios_reports = *reports),
             Step::Assign => self.assign(true).await,
             Step::OperatorReboot => self.order("power", &json!({ "target": "rebooting" })).await,
             Step::PowerButton => env.machine(HOST, |machine| machine.press_power_button()),
@@ -78,6 +81,52 @@ impl StoryRun {
     pub(super) async fn delete(&self) {
         let api = self.env.api::<BareMetalHost>();
         drop(api.delete(&name(HOST), &DeleteParams::default()).await);
+    }
+
+    async fn ask_settings(&self, settings: &Value) {
+        let api = self.env.api::<HostFirmwareSettings>();
+        let found = api.get_opt(&name(HOST)).await.unwrap();
+        match (found, settings) {
+            (_, Value::Null) => drop(api.delete(&name(HOST), &DeleteParams::default()).await),
+            (None, settings) => {
+                let object = json!({ "metadata": { "name": name(HOST) }, "spec": { "settings": settings } });
+                self.env.make::<HostFirmwareSettings>(object).await;
+            }
+            (Some(found), settings) => {
+                let mut change: Value = found
+                    .spec
+                    .settings
+                    .keys()
+                    .map(|name| (name.clone(), Value::Null))
+                    .collect();
+                apply(settings, &mut change);
+                for (name, value) in settings.as_object().into_iter().flatten() {
+                    change[name] = value.clone();
+                }
+                let patch = Patch::Merge(json!({ "spec": { "settings": change } }));
+                api.patch(&name(HOST), &PatchParams::default(), &patch).await.unwrap();
+            }
+        }
+    }
+
+    /// The user follows the messages about the settings: corrects what is invalid, and asks again for what the machine did not take.
+    async fn repair_settings(&self) {
+        self.env
+            .machine(HOST, |machine| machine.bios_reports = BiosReports::Asked);
+        let api = self.env.api::<HostFirmwareSettings>();
+        let Some(found) = api.get_opt(&name(HOST)).await.unwrap() else {
+            return;
+        };
+        self.ask_settings(&json!({})).await;
+        sleep(Duration::from_mins(1)).await;
+        let valid = ["ProcTurboMode", "NetworkBootRetryCount", "QuietBoot", "AssetTag"];
+        let kept = found
+            .spec
+            .settings
+            .iter()
+            .filter(|(name, value)| valid.contains(&name.as_str()) && value.to_string() != "Sometimes");
+        let kept: Value = kept.map(|(name, value)| (name.clone(), json!(value))).collect();
+        self.ask_settings(&kept).await;
     }
 
     async fn change_login(&self, login: Login) {
@@ -175,6 +224,7 @@ impl StoryRun {
             self.maintain(false).await;
         }
         self.assign(false).await;
+        self.repair_settings().await;
     }
 }
 

@@ -1,0 +1,28 @@
+//! Reasons of HostFirmwareSettings.
+
+use super::row::{Row, Severity, done, user};
+
+/// What a user corrects, and what breaks nothing.
+const fn warning(row: [&'static str; 4]) -> Row {
+    user(Severity::Warning, row)
+}
+
+pub(super) const ROWS: &[Row] = &[
+    done(
+        "Success",
+        "BIOS settings were compared",
+        "`ChangeDetected` of HostFirmwareSettings says whether the machine has other values, and its message which.",
+    ),
+    warning([
+        "ConfigurationError",
+        "BIOS settings are invalid",
+        "The machine has no such setting, or cannot have the value. The message names each and what is allowed. Nothing is changed.",
+        "Correct `spec.settings` of the HostFirmwareSettings.",
+    ]),
+    warning([
+        "ValidationFailed",
+        "BIOS settings are invalid",
+        "The condition `Valid` of the HostFirmwareSettings has become false, or names another setting.",
+        "Correct `spec.settings` of the HostFirmwareSettings.",
+    ]),
+];

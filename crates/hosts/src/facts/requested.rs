@@ -1,0 +1,72 @@
+//! What this process requested of Ironic and has not seen end.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use metal3_domain::ids::NodeUuid;
+use metal3_ironic::model::node::Node;
+use serde_json::Value;
+
+/// A reboot of a running machine that this process requested.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RequestedReboot {
+    /// Ironic accepted the request.
+    Accepted,
+    /// No response arrived. The node as it was before the request.
+    Unanswered(NodeMark),
+}
+
+impl RequestedReboot {
+    /// Whether Ironic accepted the request, as far as this later observation of the node shows.
+    #[must_use]
+    pub fn is_accepted(&self, node: &Node) -> bool {
+        match self {
+            Self::Accepted => true,
+            Self::Unanswered(before) => *before != NodeMark::of(node),
+        }
+    }
+}
+
+/// What Ironic changes in a node when it accepts a power change. Its times are compared with each other only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeMark {
+    updated_at: Option<DateTime<Utc>>,
+    reservation: Option<String>,
+    target_power_state: Option<String>,
+}
+
+impl NodeMark {
+    /// The mark of a node.
+    #[must_use]
+    pub fn of(node: &Node) -> Self {
+        Self {
+            updated_at: node.updated_at,
+            reservation: node.reservation.clone(),
+            target_power_state: node.target_power_state.clone(),
+        }
+    }
+}
+
+/// A cleaning for the settings of the BIOS.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BiosOrder {
+    /// The node.
+    pub node: NodeUuid,
+    /// The values that it sets, by the name of the setting.
+    pub settings: BTreeMap<String, Value>,
+    /// It has no step for the disks.
+    pub is_only: bool,
+    /// What is known of it.
+    pub progress: BiosProgress,
+}
+
+/// What is known of a cleaning for the settings of the BIOS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BiosProgress {
+    /// No response arrived.
+    Unconfirmed,
+    /// Ironic accepted it, or the node shows it.
+    Begun,
+    /// The node shows that it failed.
+    Failed,
+}

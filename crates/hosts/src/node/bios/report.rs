@@ -1,0 +1,174 @@
+//! The status of HostFirmwareSettings.
+
+use metal3_api::kind::Kind as _;
+use metal3_api::meta::{Condition, ConditionStatus, Time};
+use metal3_api::metal3::v1alpha1::{
+    AttributeType, BareMetalHost, HostFirmwareSettings, HostFirmwareSettingsStatus, SchemaReference, is_password,
+};
+use metal3_domain::uri::without_logins;
+use metal3_ironic::model::hardware::BiosSetting;
+use metal3_ironic::model::node::Node;
+use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
+
+use super::{Change, change, invalid_text, names_text, schema, text_of};
+use crate::names::settings_reason::{CONFIGURATION_ERROR, SUCCESS};
+
+/// Condition: the machine has other settings than the asked ones.
+const CHANGE_DETECTED: &str = "ChangeDetected";
+/// Condition: the machine can have the asked settings.
+const VALID: &str = "Valid";
+/// The end of the message while a host is prepared or waits for that.
+const APPLIED_NOW: &str = "applied while the host is prepared";
+/// As in the Go manager.
+const INVALID: &str = "Invalid BIOS setting";
+
+/// A report about the settings of a machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// The new status.
+    pub status: HostFirmwareSettingsStatus,
+    /// The warning of an Event, when the condition about the validity has changed to a problem.
+    pub warning: Option<String>,
+}
+
+fn condition<'a>(object: &'a HostFirmwareSettings, name: &str) -> Option<&'a Condition> {
+    let mut conditions = object.status.conditions.iter();
+    conditions.find(|condition| condition.type_ == name && condition.observed_generation == object.metadata.generation)
+}
+
+fn has_status(object: &HostFirmwareSettings, name: &str, status: ConditionStatus) -> bool {
+    condition(object, name).is_some_and(|condition| condition.status == status)
+}
+
+/// Whether the status is about the present spec and about the machine as it was inspected last.
+#[must_use]
+pub fn is_current(object: &HostFirmwareSettings, node: &Node) -> bool {
+    let is_observed = [CHANGE_DETECTED, VALID]
+        .iter()
+        .all(|name| condition(object, name).is_some());
+    // The times of the API have whole seconds.
+    let read = object.status.last_updated.map(|at| at.get().timestamp());
+    let inspected = node.inspection_finished_at.map(|at| at.timestamp());
+    is_observed && read.is_some_and(|read| inspected.is_none_or(|inspected| inspected <= read))
+}
+
+/// Whether a report says that settings are applied now.
+#[must_use]
+pub fn is_reported_as_applied(object: &HostFirmwareSettings) -> bool {
+    condition(object, CHANGE_DETECTED).is_some_and(|condition| condition.message.ends_with(APPLIED_NOW))
+}
+
+/// Whether the spec changed since the last report.
+#[must_use]
+pub fn is_changed_since_report(object: &HostFirmwareSettings) -> bool {
+    let mut conditions = object.status.conditions.iter();
+    let reported = conditions.find(|condition| condition.type_ == VALID);
+    reported.is_some_and(|reported| reported.observed_generation != object.metadata.generation)
+}
+
+/// Whether a current status says that settings are to be changed, and can be.
+#[must_use]
+pub fn is_change_reported(object: &HostFirmwareSettings) -> bool {
+    has_status(object, CHANGE_DETECTED, ConditionStatus::True) && has_status(object, VALID, ConditionStatus::True)
+}
+
+/// The status with these settings of the machine. `is_prepared`: what differs is applied now.
+#[must_use]
+pub fn status(
+    (object, host, node): (&HostFirmwareSettings, &BareMetalHost, &Node),
+    settings: &[BiosSetting],
+    is_prepared: bool,
+    now: Time,
+) -> Report {
+    let change = change(&object.spec.settings, settings);
+    let mut status = object.status.clone();
+    status.settings = settings.iter().filter_map(shown).collect();
+    status.schema = (!settings.is_empty()).then(|| SchemaReference {
+        namespace: host.metadata.namespace.clone().unwrap_or_default(),
+        name: schema::name(settings),
+    });
+    let mut warning = None;
+    for (statement, message) in [detected(&change, is_prepared), valid(&change)] {
+        let mut condition = statement.standard(object.metadata.generation, now);
+        condition.message = without_logins(&message);
+        let (is_warning, message) = (
+            condition.reason == CONFIGURATION_ERROR.as_str(),
+            condition.message.clone(),
+        );
+        let is_recorded = |recorded: &&Condition| recorded.type_ == condition.type_ && recorded.message == message;
+        let is_known = status.conditions.iter().any(|recorded| is_recorded(&recorded));
+        set_condition(&mut status.conditions, condition);
+        warning = warning.or_else(|| (is_warning && !is_known).then_some(message));
+    }
+    // The clock of Ironic may be ahead.
+    if status != object.status || !is_current(object, node) {
+        let inspected = node.inspection_finished_at.map(Time::new);
+        status.last_updated = Some(inspected.map_or(now, |inspected| inspected.max(now)));
+    }
+    Report { status, warning }
+}
+
+/// Name and value, unless the setting holds a secret or has no value.
+fn shown(setting: &BiosSetting) -> Option<(String, String)> {
+    let is_secret =
+        is_password(&setting.name) || schema::of_setting(setting).attribute_type == Some(AttributeType::Password);
+    let value = text_of(&setting.value).filter(|_| !is_secret)?;
+    Some((setting.name.clone(), value))
+}
+
+/// A condition and its message: also one that is true has one.
+type Statement = (ConditionBuilder, String);
+
+fn detected(change: &Change, is_prepared: bool) -> Statement {
+    if change.is_none() {
+        let none = ConditionBuilder::mark_false(CHANGE_DETECTED, SUCCESS, Severity::Info, "");
+        return (none, String::new());
+    }
+    let names = change.differing.iter().map(|one| one.name.as_str());
+    let names: Vec<_> = names
+        .chain(change.invalid.iter().map(|one| one.name.as_str()))
+        .collect();
+    let when = if !change.invalid.is_empty() {
+        "applied when all settings are valid"
+    } else if is_prepared {
+        APPLIED_NOW
+    } else {
+        "applied when the host is prepared the next time"
+    };
+    let message = format!("{}: {when}", names_text(&names));
+    (ConditionBuilder::mark_true(CHANGE_DETECTED, SUCCESS), message)
+}
+
+fn valid(change: &Change) -> Statement {
+    if change.invalid.is_empty() {
+        return (ConditionBuilder::mark_true(VALID, SUCCESS), String::new());
+    }
+    let message = format!("{INVALID}: {}", invalid_text(&change.invalid));
+    let invalid = ConditionBuilder::mark_false(VALID, CONFIGURATION_ERROR, Severity::Error, "");
+    (invalid, message)
+}
+
+/// The owner references with the host as a plain one; `None`: they have it.
+#[must_use]
+pub fn owned(object: &HostFirmwareSettings, host: &BareMetalHost) -> Option<HostFirmwareSettings> {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+    let uid = host.metadata.uid.clone()?;
+    let owners = object.metadata.owner_references.iter().flatten();
+    let is_host = |owner: &&OwnerReference| owner.kind == BareMetalHost::KIND;
+    if owners.clone().filter(is_host).any(|owner| owner.uid == uid) {
+        return None;
+    }
+    // One of a former host of the same name would have the object collected.
+    let mut kept: Vec<_> = owners.filter(|owner| !is_host(owner)).cloned().collect();
+    kept.push(OwnerReference {
+        api_version: "metal3.io/v1alpha1".to_owned(),
+        kind: BareMetalHost::KIND.to_owned(),
+        name: host.metadata.name.clone().unwrap_or_default(),
+        uid,
+        controller: None,
+        block_owner_deletion: None,
+    });
+    let mut owned = object.clone();
+    owned.metadata.owner_references = Some(kept);
+    Some(owned)
+}

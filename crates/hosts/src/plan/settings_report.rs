@@ -1,0 +1,147 @@
+//! The report about the HostFirmwareSettings of a host: their status, the FirmwareSchema, an Event and the owner.
+//!
+//! The settings of the machine are read for it when the status is not about the present spec or about the last inspection. Each
+//! plan reports what was read, after its other writes: a host does not wait for its report.
+
+use std::time::Duration;
+
+use metal3_api::metal3::v1alpha1::{HostFirmwareSettings, ProvisioningState as State};
+use metal3_ironic::model::node::Node;
+use metal3_ironic::model::state::ProvisionState as S;
+use metal3_runtime::patch::Changes;
+use metal3_runtime::plan::{Observed, PlannedEvent, UnknownReason};
+use metal3_runtime::version::ResourceVersion;
+use metal3_runtime::work::{Next, WaitingOn};
+
+use crate::action::Action;
+use crate::facts::{NodeFreshness, Read};
+use crate::names::settings_reason::VALIDATION_FAILED;
+use crate::node::bios;
+use crate::plan::planner::{Decision, PlanResult, Planner, document};
+use crate::plan::wait;
+
+/// How often settings that could not be read are read again: nothing reports that Ironic can read them.
+const RECHECK: Duration = Duration::from_mins(5);
+
+/// The HostFirmwareSettings that are reported about, and the node.
+// differs: `firmware-settings-on-demand`. The Go manager creates them, and reads the settings of each machine every five minutes.
+fn subject<'a>(planner: &Planner<'a>) -> Option<(&'a HostFirmwareSettings, &'a Node)> {
+    let settings = planner.facts.firmware_settings.clone().into_present()?;
+    let (node, freshness) = planner.facts.own_node()?;
+    let has_machine = match planner.state() {
+        State::Preparing
+        | State::Available
+        | State::Ready
+        | State::Provisioning
+        | State::Provisioned
+        | State::ExternallyProvisioned
+        | State::Deprovisioning => true,
+        State::None
+        | State::Unmanaged
+        | State::Registering
+        // The schema names vendor and model, which an inspection reports.
+        | State::Inspecting
+        | State::MatchProfile
+        | State::PoweringOffBeforeDelete
+        | State::Deleting
+        | State::Other(_) => false,
+    };
+    // Ironic reads the settings when it verifies the BMC.
+    let is_verified = !matches!(node.provision_state, S::Enroll | S::Verifying);
+    let is_deleting = planner.is_deleting() || settings.metadata.deletion_timestamp.is_some();
+    let is_shown = has_machine && is_verified && !is_deleting && freshness != NodeFreshness::Stale;
+    is_shown.then_some((settings, node))
+}
+
+/// Requires the settings of the machine when a report about them is due.
+pub(crate) fn require_settings(planner: &mut Planner<'_>) -> PlanResult<()> {
+    planner.may_report = true;
+    let Some((settings, node)) = subject(planner) else {
+        return Ok(());
+    };
+    let is_unread = matches!(
+        planner.facts.bios,
+        Observed::Unknown(UnknownReason::NotRead | UnknownReason::NotListed)
+    );
+    let is_owned = bios::owned(settings, planner.host()).is_none();
+    // The program may have ended between the end of the preparation and its report.
+    let is_left = !is_prepared(planner.state()) && bios::is_reported_as_applied(settings);
+    if is_unread && is_owned && (is_left || !bios::is_current(settings, node)) {
+        return Err(Decision::read(Read::ReportedBios));
+    }
+    Ok(())
+}
+
+/// Whether settings that differ are applied in this state.
+const fn is_prepared(state: &State) -> bool {
+    matches!(state, State::Preparing | State::Available | State::Ready)
+}
+
+/// Whether the spec of the HostFirmwareSettings changed since their report, which this plan renews: what failed before may succeed
+/// now.
+pub(crate) fn has_new_settings(planner: &Planner<'_>) -> bool {
+    let is_renewed = planner.may_report && matches!(planner.facts.bios, Observed::Present(_));
+    let settings = subject(planner).filter(|_| is_renewed && *planner.state() == State::Preparing);
+    settings.is_some_and(|(settings, _)| {
+        bios::owned(settings, planner.host()).is_none() && bios::is_changed_since_report(settings)
+    })
+}
+
+/// Adds the writes of the report to a plan.
+pub(crate) fn add(planner: &Planner<'_>, actions: &mut Vec<Action>, next: Next) -> Next {
+    if !planner.may_report {
+        return next;
+    }
+    let Some((settings, node)) = subject(planner) else {
+        return next;
+    };
+    let version = settings.metadata.resource_version.as_deref();
+    let Some(version) = version.and_then(|text| ResourceVersion::parse(text).ok()) else {
+        return next;
+    };
+    if let Some(owned) = bios::owned(settings, planner.host()) {
+        let patch = Changes::between(&document(settings), &document(&owned)).main;
+        actions.extend(patch.map(|patch| Action::PatchFirmwareSettings(patch.with_precondition(&version))));
+        return Next::Requeue;
+    }
+    let reported = match &planner.facts.bios {
+        Observed::Present(reported) => *reported,
+        Observed::Unknown(UnknownReason::Unreadable(_)) => return recheck(next),
+        Observed::Absent | Observed::Unknown(_) => return next,
+    };
+    let is_prepared = is_prepared(&planner.draft.status.provisioning.state);
+    let report = bios::status(
+        (settings, planner.host(), node),
+        reported,
+        is_prepared,
+        planner.facts.now,
+    );
+    let mut changed = settings.clone();
+    changed.status = report.status;
+    let Some(patch) = Changes::between(&document(settings), &document(&changed)).status else {
+        return next;
+    };
+    if changed.status.schema.is_some() && changed.status.schema != settings.status.schema {
+        let schema = bios::firmware_schema(planner.host(), reported);
+        actions.push(Action::CreateFirmwareSchema(Box::new(schema)));
+    }
+    actions.push(Action::ReportFirmwareSettings {
+        patch: patch.with_precondition(&version),
+        event: report
+            .warning
+            .map(|message| PlannedEvent::warning(VALIDATION_FAILED, message)),
+    });
+    next
+}
+
+/// The same wait with an end, when it has none.
+fn recheck(next: Next) -> Next {
+    match next {
+        Next::Done => wait::for_time(RECHECK, "the BIOS settings are read again"),
+        Next::Waiting(on) if on.recheck.is_none() => Next::Waiting(WaitingOn {
+            recheck: Some(RECHECK),
+            ..on
+        }),
+        other => other,
+    }
+}

@@ -1,0 +1,92 @@
+//! The cleaning that prepares a host: it makes the RAID volumes, and then changes the BIOS settings.
+
+use metal3_ironic::calls::patch::Patch;
+use metal3_ironic::calls::provision::{Step, Transition};
+use metal3_ironic::model::node::Node;
+use metal3_ironic::model::state::ProvisionState as S;
+use metal3_runtime::work::Next;
+
+use super::bios as settings;
+use super::shared::{clear_error, request_transition, require_slot};
+use super::volumes::{self, root_device_hints};
+use crate::action::Request;
+use crate::facts::Read;
+use crate::node::bios::{self, Difference};
+use crate::node::raid::{self, RaidChange};
+use crate::plan::ownership::has_no_other_instance;
+use crate::plan::planner::{Decision, PlanResult, Planner};
+use crate::plan::safety::{disruptive_transition, require_live, require_ownership};
+use crate::plan::wait;
+
+/// Orders what the host asks for. Ends the decision while it is not done.
+pub(super) fn clean(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
+    // The machine of another is not prepared.
+    if planner.host().spec.externally_provisioned == Some(true) {
+        return Ok(());
+    }
+    // A host with settings that its machine cannot have is not erased before.
+    let differing = settings::differing(planner)?;
+    let change = volumes::required(planner, node)?;
+    if change.is_none() && differing.is_empty() {
+        return Ok(());
+    }
+    require_ownership(planner, node, has_no_other_instance(planner, node))?;
+    if change.is_some() {
+        volumes::require_repeatable(planner, node)?;
+    } else {
+        settings::require_untried(planner, node, &differing)?;
+    }
+    require_slot(planner)?;
+    if node.provision_state != S::Manageable {
+        return Err(request_transition(planner, node, Transition::Manage)?);
+    }
+    if let Some(interface) = change.as_ref().and_then(|change| change.interface)
+        && node.raid_interface.as_deref() != Some(interface)
+    {
+        let patch = Patch::default().set(&["raid_interface"], interface);
+        planner.request(Request::PatchNode(node.uuid.clone(), patch));
+        return Err(Decision::Wait(Next::Requeue));
+    }
+    order(planner, node, change, &differing)
+}
+
+fn order(
+    planner: &mut Planner<'_>,
+    node: &Node,
+    change: Option<RaidChange>,
+    differing: &[Difference],
+) -> PlanResult<()> {
+    // A host that is rejected is not erased before.
+    let hints = root_device_hints(planner)?;
+    let why = cause(change.as_ref(), differing);
+    let mut steps: Vec<Step> = change.iter().flat_map(|change| change.steps.clone()).collect();
+    if !differing.is_empty() {
+        // An edit may have taken them back.
+        require_live(planner, &[Read::Node, Read::Host, Read::FirmwareSettings])?;
+        steps.push(bios::step(differing));
+    }
+    let disks = change.as_ref().map(|change| &change.logical_disks);
+    if let Some(disks) = disks.filter(|disks| !disks.is_empty() && !raid::is_ordered(node, disks)) {
+        planner.request(Request::SetRaid(node.uuid.clone(), disks.clone()));
+    }
+    disruptive_transition(planner, node, Transition::Clean(steps), &why)?;
+    clear_error(planner);
+    planner.draft.status.provisioning.root_device_hints = hints;
+    let waits = match change {
+        Some(change) => {
+            planner.draft.status.provisioning.raid = Some(change.recorded);
+            "Ironic is preparing the disks"
+        }
+        None => "Ironic is changing the BIOS settings",
+    };
+    Err(Decision::Wait(wait::on_node(waits)))
+}
+
+fn cause(change: Option<&RaidChange>, differing: &[Difference]) -> String {
+    let volumes = change.map(|change| match change.logical_disks.is_empty() {
+        true => "spec.raid asks for no volumes",
+        false => "spec.raid asks for other volumes",
+    });
+    let settings = (!differing.is_empty()).then_some("the HostFirmwareSettings ask for other BIOS settings");
+    volumes.into_iter().chain(settings).collect::<Vec<_>>().join(", and ")
+}
