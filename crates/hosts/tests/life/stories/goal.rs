@@ -14,6 +14,8 @@ pub(super) struct World {
     pub(super) disk: Option<String>,
     /// The levels of the software volumes that the agent reported to Ironic.
     pub(super) volumes: Vec<Value>,
+    /// The addresses of the ports of the node.
+    pub(super) ports: Vec<String>,
     /// The Secrets that exist.
     pub(super) secrets: Vec<String>,
     /// The host was externally provisioned at some time: then its disk is unknown.
@@ -147,7 +149,10 @@ pub(super) fn check(goal: &Goal, host: &Value, world: &World) -> Result<(), Stri
             let has_volumes = *wanted != "available" || (has_asked_volumes(host) && are_made(host, world));
             let is_older = shown.is_empty() && is_adopted(host, world);
             let is_shown = *wanted != "provisioned" || shown == image(host) || is_older;
-            if is_in_state && has_power && has_disk && is_shown && has_volumes {
+            // Without it Ironic does not boot the agent of the machine.
+            let boot = host["spec"]["bootMACAddress"].as_str();
+            let has_port = boot.is_none_or(|boot| is_external(host) || world.ports.iter().any(|port| port == boot));
+            if is_in_state && has_power && has_disk && is_shown && has_volumes && has_port {
                 Ok(())
             } else {
                 differs()
@@ -210,6 +215,7 @@ fn image_that_is_named_after_an_adoption_is_not_deployed() {
     let world = |was_external| World {
         is_on: true,
         disk: None,
+        ports: Vec::new(),
         volumes: Vec::new(),
         secrets: Vec::new(),
         was_external,

@@ -343,7 +343,10 @@ fn detachment_taken_back(random: &mut Random) -> Vec<Step> {
         Step::Edit(json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/detached": value } } }))
     };
     vec![
-        Step::Request(*pick(random, &[2, 3]), IronicFault::KilledBefore),
+        // The node of a machine in use is deleted in maintenance.
+        Step::Edit(json!({ "spec": { "image": image(IMAGES[0]), "online": true } })),
+        Step::Wait(Duration::from_mins(30)),
+        Step::Request(*pick(random, &[2, 3, 4]), IronicFault::KilledBefore),
         detached(json!("")),
         Step::Wait(Duration::from_secs(*pick(random, &[1, 8]))),
         detached(Value::Null),
@@ -533,7 +536,8 @@ fn insert_settings(seed: u64, steps: &mut Vec<Step>) {
         return;
     }
     for _ in 0..=random.below(3) {
-        let at = usize::try_from(random.below(steps.len() as u64 + 1)).unwrap();
+        let places = u64::try_from(steps.len()).unwrap() + 1;
+        let at = usize::try_from(random.below(places)).unwrap();
         steps.insert(at, Step::Settings(pick(&mut random, &settings()).clone()));
         if random.below(3) == 0 {
             let reports = [BiosReports::Asked, BiosReports::OtherText, BiosReports::Unchanged];

@@ -191,7 +191,8 @@ fn of_volumes(order: &Order<'_>, host: &History) -> Option<&'static str> {
         let lists = ["softwareRAIDVolumes", "hardwareRAIDVolumes"];
         let (asked, made) = (&host["spec"]["raid"], &host["status"]["provisioning"]["raid"]);
         // An empty list of hardware volumes asks for their removal.
-        asked["hardwareRAIDVolumes"].is_array() || lists.iter().any(|list| is_list(&asked[list]) || is_list(&made[list]))
+        asked["hardwareRAIDVolumes"].is_array()
+            || lists.iter().any(|list| is_list(&asked[list]) || is_list(&made[list]))
     };
     if is_order && !is_of_bios && !host.ever(Duration::MAX, concerns_some) {
         return Some("the host never asked for volumes");

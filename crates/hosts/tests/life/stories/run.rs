@@ -6,6 +6,8 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::PostParams;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_ironic::calls::NodeRef;
+use metal3_ironic::model::node::Node;
 use metal3_ironic::version::Microversion;
 use metal3_sim_ironic::{Machine, Pace};
 use parking_lot::Mutex;
@@ -131,12 +133,8 @@ impl StoryRun {
                 _ => return,
             };
             if write.object["metadata"]["name"] == name(HOST) {
-                let stored = if write.deleted {
-                    Value::Null
-                } else {
-                    write.object.clone()
-                };
-                of_kind.lock().record(stored);
+                let stored = (!write.deleted).then(|| write.object.clone());
+                of_kind.lock().record(stored.unwrap_or_default());
             }
         });
         let violated = Arc::<Mutex<Option<String>>>::default();
@@ -283,13 +281,23 @@ impl StoryRun {
             .and_then(|node| node.raid_config.get("logical_disks")?.as_array());
         let volumes = made.into_iter().flatten().map(|disk| disk["raid_level"].clone());
         let volumes = volumes.collect();
+        let ports = self.ports(node.as_ref()).await;
         self.env.machine(HOST, |machine| World {
             was_external,
             volumes,
+            ports,
             is_on: machine.power == metal3_ironic::model::state::PowerState::On,
             disk: disk(machine),
             secrets,
         })
+    }
+
+    async fn ports(&self, node: Option<&Node>) -> Vec<String> {
+        let Some(node) = node else { return Vec::new() };
+        let call = metal3_ironic::calls::port::of_node(&NodeRef::Uuid(node.uuid.clone()), None);
+        let page = self.env.ironic.client().unwrap().send(&call).await;
+        let ports = page.map(|page| page.value.items).unwrap_or_default();
+        ports.into_iter().map(|port| port.address).collect()
     }
 
     async fn reach_goal(&self) -> Result<(), String> {
