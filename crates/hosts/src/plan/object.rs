@@ -212,8 +212,12 @@ pub(crate) fn release_hardware(planner: &mut Planner<'_>) -> PlanResult<()> {
     Ok(())
 }
 
-/// Removes the finalizer.
+/// Removes the finalizer, once in a plan: a second patch would not find the version of the first.
 fn release(planner: &mut Planner<'_>, data: &HardwareData) {
+    let is_patch = |action: &Action| matches!(action, Action::PatchHardwareData(_));
+    if planner.actions.iter().any(is_patch) {
+        return;
+    }
     let mut wanted = data.clone();
     if let Some(finalizers) = &mut wanted.metadata.finalizers {
         finalizers.retain(|one| one != HARDWARE_DATA_FINALIZER);

@@ -3,9 +3,9 @@
 use metal3_api::metal3::v1alpha1::HardwareData;
 use serde_json::{Value, json};
 
-use super::fixture::{Fixture, OTHER_UID, image, requests};
-use super::rows::given::registering;
-use crate::action::Request;
+use super::fixture::{Fixture, OTHER_UID, UID, image, requests};
+use super::rows::given::{details, inspecting, registering};
+use crate::action::{Action, Request};
 
 /// With every member.
 fn hardware() -> Value {
@@ -84,26 +84,62 @@ fn hardware_data_of_a_former_host_of_the_same_name_is_not_taken() {
     }
 }
 
+/// Owned by a deleted host of the same name.
+fn of_former_host(is_deleted: bool) -> HardwareData {
+    let deleted = is_deleted.then_some("2026-01-01T00:00:00Z");
+    let owner = json!({ "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "name": "h", "uid": OTHER_UID, "controller": true });
+    serde_json::from_value(json!({
+        "metadata": { "name": "h", "namespace": "metal", "resourceVersion": "20", "deletionTimestamp": deleted,
+            "finalizers": ["baremetalhost.metal3.io/hardwareData"], "ownerReferences": [owner] },
+        "spec": { "hardware": hardware() },
+    }))
+    .unwrap()
+}
+
+/// The patches of the HardwareData in a plan.
+fn patches(fixture: &Fixture) -> Vec<Value> {
+    let actions = fixture.plan().actions.into_iter();
+    let patches = actions.filter_map(|action| match action {
+        Action::PatchHardwareData(patch) => Some(patch.into_document()),
+        _ => None,
+    });
+    patches.collect()
+}
+
 /// Nothing else removes the finalizer of a host that is gone.
 #[test]
 fn hardware_data_of_a_former_host_that_only_the_finalizer_keeps_is_released() {
-    let data = |is_deleted: bool| -> HardwareData {
-        let deleted = is_deleted.then_some("2026-01-01T00:00:00Z");
-        serde_json::from_value(json!({
-            "metadata": { "name": "h", "namespace": "metal", "resourceVersion": "20", "deletionTimestamp": deleted,
-                "finalizers": ["baremetalhost.metal3.io/hardwareData"], "ownerReferences": [{ "apiVersion": "metal3.io/v1alpha1",
-                "kind": "BareMetalHost", "name": "h", "uid": OTHER_UID, "controller": true }] },
-            "spec": { "hardware": hardware() },
-        }))
-        .unwrap()
-    };
     for is_deleted in [false, true] {
         let disabled = registering()
             .spec(json!({ "inspectionMode": "disabled" }))
             .node("enroll")
             .live();
-        let fixture = disabled.with(|fixture| fixture.hardware_data = Some(Some(data(is_deleted))));
-        let summary = fixture.summary();
-        assert_eq!(summary.contains("hardware data"), is_deleted, "{summary}");
+        let fixture = disabled.with(|fixture| fixture.hardware_data = Some(Some(of_former_host(is_deleted))));
+        let released = patches(&fixture)
+            .iter()
+            .any(|patch| patch["metadata"]["finalizers"] == json!([]));
+        assert_eq!(released, is_deleted, "{}", fixture.summary());
+    }
+}
+
+#[test]
+fn hardware_data_of_a_former_host_get_the_new_owner_after_an_inspection_or_are_awaited_until_they_are_gone() {
+    for is_deleted in [false, true] {
+        let fixture = inspecting().node("manageable").with(|fixture| {
+            fixture.inventory = Some(Some(details()));
+            fixture.hardware_data = Some(Some(of_former_host(is_deleted)));
+        });
+        let (summary, patches) = (fixture.summary(), patches(&fixture));
+        assert_eq!(patches.len(), 1, "{summary}");
+        assert_eq!(summary.contains("to preparing"), !is_deleted, "{summary}");
+        let (owner, finalizers) = (
+            &patches[0]["metadata"]["ownerReferences"][0]["uid"],
+            &patches[0]["metadata"]["finalizers"],
+        );
+        if is_deleted {
+            assert_eq!((owner, finalizers), (&Value::Null, &json!([])), "{summary}");
+        } else {
+            assert_eq!((owner, finalizers), (&json!(UID), &Value::Null), "{summary}");
+        }
     }
 }

@@ -118,7 +118,7 @@ pub(in crate::tests) fn failing(kind: &str, message: &str, count: i64) -> Value 
     json!({ "operationalStatus": "error", "errorType": kind, "errorMessage": message, "errorCount": count })
 }
 
-pub(super) fn details() -> Inspection {
+pub(in crate::tests) fn details() -> Inspection {
     serde_json::from_value(
         json!({ "inventory": { "cpu": { "architecture": "x86_64", "count": 4 } }, "plugin_data": {} }),
     )
