@@ -12,6 +12,9 @@ const INTERFACES: [&str; 8] = [
     "vendor",
 ];
 
+/// How Ironic's error begins when it rejects one step, and then runs none.
+const NOT_BEGUN: &str = "Cannot clean node ";
+
 /// The step that Ironic's error names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailedStep {
@@ -19,7 +22,8 @@ pub enum FailedStep {
     Raid,
     /// One of another interface.
     Other,
-    /// None: so an agent that does not start, or an operator who ends the cleaning.
+    /// None: so an agent that does not start, or an operator who ends the cleaning. Also one that Ironic rejected before the first
+    /// step ran.
     Unnamed,
 }
 
@@ -30,8 +34,8 @@ impl FailedStep {
         let mut named = INTERFACES.into_iter().filter(|interface| is_named(error, interface));
         match (is_named(error, "raid"), named.next()) {
             (true, _) => Self::Raid,
-            (false, Some(_)) => Self::Other,
-            (false, None) => Self::Unnamed,
+            (false, Some(_)) if !error.contains(NOT_BEGUN) => Self::Other,
+            (false, _) => Self::Unnamed,
         }
     }
 }
@@ -77,6 +81,10 @@ mod tests {
             (
                 "Redfish BIOS apply_configuration step failed. Attributes {'Turbo': 'On'} are not updated.",
                 FailedStep::Other,
+            ),
+            (
+                "Cannot clean node N: node does not support this clean step: {'interface': 'bios', 'step': 'apply_configuration'}",
+                FailedStep::Unnamed,
             ),
             (
                 "Timeout reached while cleaning the node. Failed on step {}.",
