@@ -6,6 +6,7 @@ mod access;
 mod audit;
 mod bios;
 mod busy;
+mod cases;
 mod defects;
 mod disturbances;
 mod env;

@@ -3,11 +3,10 @@
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_ironic::transport::Transport as _;
 use metal3_sim_bmc::fault::Fault as MachineFault;
-use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
 
+use crate::cases::Case;
 use crate::env::{CONTROLLER_USER, Setup, TestEnv};
-use crate::interceptor::IronicFault;
 use crate::phases::{image, runs};
 
 const SET: &str = "PUT nodes/_/states/raid";
@@ -141,26 +140,10 @@ async fn root_volume_is_made_again_before_the_image_when_ironic_loses_its_databa
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Case {
-    NoFault,
-    /// The n-th request to Ironic, counted from 1.
-    Ironic(usize, IronicFault),
-    /// The n-th write of the status, counted from 1.
-    Write(u64, Fault),
-}
-
 /// Makes volumes and removes them. Returns the numbers of requests to Ironic and of writes of the status.
 async fn life(case: Case) -> (usize, u64) {
     let env = TestEnv::new(Setup::default());
-    match case {
-        Case::NoFault => {}
-        Case::Ironic(at, fault) => env.interceptor.log().fault = Some((at, fault)),
-        Case::Write(at, fault) => {
-            let rule = Rule::at(at, fault).verb("patch").resource("baremetalhosts/status");
-            env.cluster.inject(Plan::none().with(rule));
-        }
-    }
+    case.inject(&env, Some("baremetalhosts/status"));
     env.host(1, json!({ "raid": mirror(20), "online": false })).await;
     until_made(&env, &mirror(20)).await;
     assert_eq!(made(&env).await, [20], "{case:?}");
@@ -177,17 +160,7 @@ async fn life(case: Case) -> (usize, u64) {
 
 #[tokio::test(start_paused = true)]
 async fn each_fault_of_a_request_or_a_write_ends_with_the_volumes_that_are_asked_for() {
-    let (requests, writes) = life(Case::NoFault).await;
-    let asked = (1..=requests).flat_map(|at| IronicFault::ALL.map(|fault| Case::Ironic(at, fault)));
-    let faults = [Fault::CrashBefore, Fault::CrashAfter, Fault::ReplyLost, Fault::Conflict];
-    let written = (1..=writes).flat_map(|at| faults.map(|fault| Case::Write(at, fault)));
-    let all: Vec<Case> = asked.chain(written).collect();
-    let every = if std::env::var_os("METAL3_HOSTS_EVERY_CASE").is_some() {
-        1
-    } else {
-        7
-    };
-    for case in all.into_iter().step_by(every) {
+    for case in Case::all(life(Case::NoFault).await, 7) {
         life(case).await;
     }
 }
