@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::kind::Kind as _;
+use metal3_api::meta::ConditionStatus;
 use metal3_api::metal3::names::STATUS_ANNOTATION;
 use metal3_api::metal3::v1alpha1::{
     BareMetalHost, HostFirmwareComponents, HostFirmwareSettings, OperationalStatus, ProvisioningState,
@@ -18,6 +19,7 @@ type Rule = fn(&Host<'_>) -> Option<Finding>;
 const RULES: &[Rule] = &[
     servicing,
     update_is_pending,
+    setting_is_invalid,
     setting_is_pending,
     in_flight,
     moving,
@@ -41,6 +43,8 @@ struct Host<'a> {
 /// Hosts, as `NAMESPACE/NAME`, with firmware that the Go manager has not changed yet.
 struct Firmware {
     settings: BTreeSet<String>,
+    /// Those whose machine cannot have a setting.
+    invalid: BTreeSet<String>,
     updates: BTreeSet<String>,
 }
 
@@ -53,6 +57,11 @@ impl Firmware {
             let mut wanted = one.spec.settings.iter();
             wanted.any(|(name, value)| reported.get(name) != Some(&value.to_string()))
         });
+        let invalid = facts.objects.of::<HostFirmwareSettings>();
+        let invalid = invalid.filter(|(_, one)| {
+            let mut conditions = one.status.conditions.iter();
+            conditions.any(|condition| condition.type_ == "Valid" && condition.status == ConditionStatus::False)
+        });
         let updates = facts.objects.of::<HostFirmwareComponents>();
         let updates = updates.filter(|(_, one)| {
             let begun = &one.status.updates;
@@ -60,6 +69,7 @@ impl Firmware {
         });
         Self {
             settings: settings.filter_map(|(name, _)| rest(name)).collect(),
+            invalid: invalid.filter_map(|(name, _)| rest(name)).collect(),
             updates: updates.filter_map(|(name, _)| rest(name)).collect(),
         }
     }
@@ -72,6 +82,14 @@ impl Host<'_> {
 
     fn state(&self) -> &ProvisioningState {
         &self.object.status.provisioning.state
+    }
+
+    /// Whether its machine runs a system.
+    fn runs(&self) -> bool {
+        matches!(
+            self.state(),
+            ProvisioningState::Provisioned | ProvisioningState::ExternallyProvisioned
+        )
     }
 }
 
@@ -107,12 +125,22 @@ fn servicing(host: &Host<'_>) -> Option<Finding> {
     is_serviced.then(|| host.finding(Decision::Wait, what, cure).row("host-service-ended"))
 }
 
+/// The Go manager makes such a host available without its settings.
+fn setting_is_invalid(host: &Host<'_>) -> Option<Finding> {
+    let (_, name) = host.name.split_once(' ')?;
+    let what = "has a firmware setting that its machine cannot have; when this program prepares the host, that is an error until it is \
+                corrected";
+    let is_invalid = host.firmware.invalid.contains(name) && !host.runs();
+    let cure = "see the condition Valid of its HostFirmwareSettings, and correct spec.settings";
+    is_invalid.then(|| host.finding(Decision::Go, what, cure).row("firmware-settings-spelling"))
+}
+
 /// A setting that the Go manager has not applied yet.
 fn setting_is_pending(host: &Host<'_>) -> Option<Finding> {
     let (_, name) = host.name.split_once(' ')?;
     let what = "has a firmware setting that is not applied yet; this program applies it when it prepares the host, at once if that \
                 is available, and never to a machine in use";
-    let is_pending = host.firmware.settings.contains(name);
+    let is_pending = host.firmware.settings.contains(name) && !host.firmware.invalid.contains(name);
     is_pending.then(|| host.finding(Decision::Go, what, "").row("firmware-settings-on-demand"))
 }
 
@@ -219,10 +247,7 @@ fn never_off(host: &Host<'_>) -> Option<Finding> {
 
 /// A feature that is not supported matters for a host without an image: it is an error there.
 fn unsupported(host: &Host<'_>) -> Vec<Finding> {
-    let runs = matches!(
-        host.state(),
-        ProvisioningState::Provisioned | ProvisioningState::ExternallyProvisioned
-    );
+    let runs = host.runs();
     let decision = if runs { Decision::Go } else { Decision::No };
     let cure = "leave it to the Go manager, or take it out of the object";
     let features = (host.facts.unsupported)(host.object).into_iter();

@@ -1,5 +1,7 @@
 //! Each rule with objects that it is about, and with objects that it is not about.
 
+mod hosts;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use metal3_api::cluster::IPAddressClaim;
@@ -84,139 +86,6 @@ fn merge(into: &mut Value, more: Value) {
 }
 
 #[test]
-fn host_in_flight_is_continued_and_one_at_rest_is_no_finding() {
-    for state in ["inspecting", "provisioning", "deprovisioning", "deleting"] {
-        let found = about(forward::<BareMetalHost>(host(state, json!({}))), "BareMetalHost lab/a");
-        assert_eq!(found.len(), 1, "{state}: {found:?}");
-        assert!(found[0].1.contains(state) && found[0].0 == Decision::Go, "{found:?}");
-    }
-    for state in ["available", "provisioned", "externally provisioned", "unmanaged"] {
-        let found = about(forward::<BareMetalHost>(host(state, json!({}))), "BareMetalHost lab/a");
-        assert_eq!(found, [], "{state}");
-    }
-}
-
-#[test]
-fn new_host_with_a_bmc_is_continued() {
-    let bmc = json!({ "spec": { "bmc": { "address": "redfish://192.0.2.1/x", "credentialsName": "bmc" } } });
-    let moved = json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/status": "{}" } } });
-    let mut moved_bmc = bmc.clone();
-    merge(&mut moved_bmc, moved);
-    for (more, expected) in [
-        (json!({}), None),
-        (bmc, Some((Decision::Go, "is new; either manager"))),
-        (moved_bmc, Some((Decision::Wait, "moved by clusterctl"))),
-    ] {
-        let found = about(forward::<BareMetalHost>(host("", more.clone())), "BareMetalHost");
-        let is_it = |(decision, text): &(Decision, String)| {
-            expected.is_some_and(|(wanted, part)| *decision == wanted && text.contains(part))
-        };
-        assert_eq!(found.len(), usize::from(expected.is_some()), "{more}: {found:?}");
-        assert!(found.iter().all(is_it), "{more}: {found:?}");
-    }
-}
-
-#[test]
-fn states_of_a_host_that_end_are_waited_for() {
-    let servicing = host("provisioned", json!({ "status": { "operationalStatus": "servicing" } }));
-    assert_one(
-        forward::<BareMetalHost>(servicing),
-        "BareMetalHost",
-        Decision::Wait,
-        "is serviced",
-    );
-    let annotations = json!({ "baremetalhost.metal3.io/status": "{}" });
-    let moving = host("available", json!({ "metadata": { "annotations": annotations } }));
-    assert_one(
-        forward::<BareMetalHost>(moving),
-        "BareMetalHost",
-        Decision::Wait,
-        "moved by clusterctl",
-    );
-}
-
-#[test]
-fn setting_that_is_not_applied_yet_is_named() {
-    let settings = |wanted: &str| {
-        let spec = json!({ "settings": { "ProcTurboMode": wanted } });
-        object::<HostFirmwareSettings>(
-            json!({ "spec": spec, "status": { "settings": { "ProcTurboMode": "Enabled" } } }),
-        )
-    };
-    for (state, wanted, expected) in [
-        ("preparing", "Disabled", Some(Decision::Go)),
-        ("available", "Disabled", Some(Decision::Go)),
-        ("available", "Enabled", None),
-    ] {
-        let mut facts = forward::<BareMetalHost>(host(state, json!({})));
-        facts
-            .objects
-            .insert(KindName::of::<HostFirmwareSettings>(), vec![settings(wanted)]);
-        let found = about(facts, "BareMetalHost");
-        let found = found.iter().find(|(_, text)| text.contains("firmware setting"));
-        assert_eq!(found.map(|(decision, _)| *decision), expected, "{state} {wanted}");
-    }
-}
-
-#[test]
-fn secrets_of_a_host_need_the_label() {
-    let spec = json!({ "bmc": { "address": "redfish://192.0.2.1/x", "credentialsName": "bmc" },
-        "preprovisioningNetworkDataName": "net" });
-    for (name, secret, expected) in [
-        ("bmc", Some(Secret { is_marked: false }), Some(Decision::No)),
-        ("bmc", Some(Secret { is_marked: true }), None),
-        ("bmc", None, Some(Decision::Go)),
-        ("net", Some(Secret { is_marked: false }), Some(Decision::No)),
-        ("net", Some(Secret { is_marked: true }), None),
-    ] {
-        let mut facts = forward::<BareMetalHost>(host("available", json!({ "spec": spec })));
-        facts
-            .secrets
-            .insert(("lab".to_owned(), name.to_owned()), secret.clone());
-        let found = about(facts, "BareMetalHost");
-        assert_eq!(
-            found.first().map(|(decision, _)| *decision),
-            expected,
-            "{name} {secret:?}"
-        );
-        if expected == Some(Decision::No) {
-            let line = format!("kubectl label secret --namespace lab {name} environment.metal3.io=baremetal");
-            assert!(found[0].1.contains(&line), "{found:?}");
-        }
-    }
-    let unread = forward::<BareMetalHost>(host("available", json!({ "spec": spec })));
-    assert_eq!(
-        about(unread, "BareMetalHost"),
-        [],
-        "a Secret that was not read is not judged"
-    );
-}
-
-#[test]
-fn update_that_was_taken_back_is_not_pending_and_a_failed_preparation_is_not_waited_for() {
-    let components = |wanted: Value| {
-        let spec = json!({ "updates": wanted });
-        let done = json!({ "updates": [{ "component": "bios", "url": "http://firmware.example/bios" }] });
-        object::<HostFirmwareComponents>(json!({ "spec": spec, "status": done }))
-    };
-    let nic = json!([{ "component": "nic:1", "url": "http://firmware.example/nic" }]);
-    for (state, error, wanted, expected) in [
-        ("available", None, json!([]), None),
-        ("available", None, nic.clone(), Some(Decision::No)),
-        ("preparing", None, nic.clone(), Some(Decision::Wait)),
-        ("preparing", Some("preparation error"), nic, Some(Decision::No)),
-    ] {
-        let more = error.map_or_else(|| json!({}), |error| json!({ "status": { "errorType": error } }));
-        let mut facts = forward::<BareMetalHost>(host(state, more));
-        let kind = KindName::of::<HostFirmwareComponents>();
-        facts.objects.insert(kind, vec![components(wanted)]);
-        let found = about(facts, "BareMetalHost");
-        let found = found.iter().find(|(_, text)| text.contains("firmware update"));
-        assert_eq!(found.map(|(decision, _)| *decision), expected, "{state} {error:?}");
-    }
-}
-
-#[test]
 fn data_of_another_namespace_is_not_that_of_a_template() {
     let shared = json!({ "spec": { "clusterName": "edge", "templateReference": "old" } });
     for (namespace, waits) in [("lab", false), ("other", true)] {
@@ -248,15 +117,6 @@ fn text_of_others_begins_no_line() {
         "{text}"
     );
     assert!(!text.contains('\u{202e}'));
-}
-
-#[test]
-fn feature_that_is_not_supported_matters_until_the_host_runs() {
-    for (state, decision) in [("available", Decision::No), ("provisioned", Decision::Go)] {
-        let mut facts = forward::<BareMetalHost>(host(state, json!({})));
-        facts.unsupported = |_| vec!["spec.raid is not supported yet".to_owned()];
-        assert_one(facts, "BareMetalHost", decision, "spec.raid is not supported yet");
-    }
 }
 
 #[test]
@@ -591,21 +451,4 @@ fn webhooks_of_hosts_that_the_go_manager_lacks_are_deleted_on_the_way_back() {
     assert!(with(back, "ipam-controller-manager", true).is_empty());
     assert!(with(back, OF_HOSTS, false).is_empty());
     assert!(with(Direction::ToThisProgram, OF_HOSTS, false).is_empty());
-}
-
-#[test]
-fn host_in_flight_or_with_an_error_is_named_on_the_way_back_too() {
-    let named = |state: &str, more: Value| {
-        let found = about(
-            back::<BareMetalHost>(Series::new(1, 14), host(state, more)),
-            "BareMetalHost",
-        );
-        found
-            .into_iter()
-            .any(|(decision, text)| decision == Decision::Go && text.contains("either manager"))
-    };
-    assert!(named("provisioning", json!({})));
-    assert!(!named("provisioned", json!({})));
-    let failed = json!({ "status": { "errorType": "power management error" } });
-    assert!(named("provisioned", failed));
 }
