@@ -467,7 +467,11 @@ fn unserved() -> [(&'static str, Value, &'static str); 9] {
             json!({ "mode": "access", "nativeVLAN": 1 }),
             "no switch is configured",
         ),
-        ("HostUpdatePolicy", json!({}), "no firmware is changed"),
+        (
+            "HostUpdatePolicy",
+            json!({}),
+            "no setting and no firmware of a machine in use is changed",
+        ),
         (
             "PreprovisioningImage",
             json!({}),

@@ -15,6 +15,6 @@ macro_rules! unserved {
 unserved! {
     BareMetalSwitch: "no switch is configured";
     HostDeployPolicy: "no HostClaim is served";
-    HostUpdatePolicy: "no firmware is changed";
+    HostUpdatePolicy: "no setting and no firmware of a machine in use is changed";
     PreprovisioningImage: "no image is built, and no host reads one";
 }
