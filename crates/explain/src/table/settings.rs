@@ -16,8 +16,8 @@ pub(super) const ROWS: &[Row] = &[
     warning([
         "ConfigurationError",
         "BIOS settings are invalid",
-        "The machine has no such setting, or cannot have the value. The message names each and what is allowed. Nothing is changed.",
-        "Correct `spec.settings` of the HostFirmwareSettings.",
+        "The machine has no such setting, or cannot have the value: the message names each and what is allowed. Or Ironic has no settings of the machine. Nothing is changed.",
+        "Correct `spec.settings` of the HostFirmwareSettings. Without settings in Ironic, wait for the next cleaning, or use a BMC whose driver supports them.",
     ]),
     warning([
         "ValidationFailed",

@@ -80,10 +80,19 @@ const fn is_prepared(state: &State) -> bool {
 /// Whether the spec of the HostFirmwareSettings changed since their report, which this plan renews: what failed before may succeed
 /// now.
 pub(crate) fn has_new_settings(planner: &Planner<'_>) -> bool {
-    let is_renewed = planner.may_report && matches!(planner.facts.bios, Observed::Present(_));
-    let settings = subject(planner).filter(|_| is_renewed && *planner.state() == State::Preparing);
-    settings.is_some_and(|(settings, _)| {
-        bios::owned(settings, planner.host()).is_none() && bios::is_changed_since_report(settings)
+    let Observed::Present(reported) = planner.facts.bios else {
+        return false;
+    };
+    let is_prepared = planner.may_report && *planner.state() == State::Preparing;
+    // A report that cannot be written would end the backoff of each failure.
+    let is_ordered = |settings: &HostFirmwareSettings| {
+        let differing = bios::change(&settings.spec.settings, reported).differing;
+        let order = planner.facts.bios_order.as_ref();
+        order.is_some_and(|order| bios::covers(&order.settings, &differing))
+    };
+    subject(planner).filter(|_| is_prepared).is_some_and(|(settings, _)| {
+        let is_new = bios::is_changed_since_report(settings) && bios::owned(settings, planner.host()).is_none();
+        is_new && !is_ordered(settings)
     })
 }
 

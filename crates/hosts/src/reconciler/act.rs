@@ -11,7 +11,7 @@ use metal3_runtime::events::EventRecorder;
 use metal3_runtime::object_reader::Erased;
 use metal3_runtime::patch::MergePatch;
 use metal3_runtime::plan::Observed;
-use metal3_runtime::work::Fault;
+use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::{MetadataOf, Mode, NoCache, WriteError, WriteErrorKind, Writer, Written};
 
 use super::bios_orders::BiosOrders;
@@ -101,12 +101,21 @@ impl Executor<'_> {
         Ok(Outcome::Done)
     }
 
-    /// After all that the host needs: a rejected report delays nothing of it.
+    /// After all that the host needs: a report that is not permitted delays nothing of it, and the schema not the status.
     async fn report(&self, reports: Vec<Action>, observed: &mut Observations) -> Result<(), Fault> {
+        let mut failed = Ok(());
         for report in reports {
-            self.act(report, false, observed).await?;
+            match self.act(report, false, observed).await {
+                Err(Fault::Transient {
+                    category: Category::FORBIDDEN,
+                    ..
+                }) => {
+                    tracing::warn!(host = %self.key, "a report about its BIOS settings is not permitted; look at the roles")
+                }
+                other => failed = failed.and(other.map(drop)),
+            }
         }
-        Ok(())
+        failed
     }
 
     /// The next step relies on the new version.

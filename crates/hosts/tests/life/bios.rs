@@ -1,17 +1,18 @@
 //! BIOS settings: applied before a host is available, in one cleaning with its volumes, and never to a machine in use.
 
+mod reports;
+
 use std::time::Duration;
 
 use kube::api::{Patch, PatchParams};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, FirmwareSchema, HostFirmwareSettings};
 use metal3_sim_bmc::fault::Fault as MachineFault;
-use metal3_sim_faults::{Fault, Plan, Rule};
 use metal3_sim_ironic::BiosReports;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
+use crate::cases::Case;
 use crate::env::{CONTROLLER_USER, Setup, TestEnv, name};
-use crate::interceptor::IronicFault;
 use crate::phases::{image, runs};
 
 const CLEAN: &str = "PUT nodes/_/states/provision clean";
@@ -315,28 +316,21 @@ async fn machine_in_use_gets_its_settings_when_it_is_prepared_the_next_time() {
     env.edit(1, json!({ "spec": { "image": null } })).await;
     until_set(&env, "ProcTurboMode", "Disabled").await;
     assert_eq!(done(&env, CLEAN), 1);
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Case {
-    NoFault,
-    /// The n-th request to Ironic, counted from 1.
-    Ironic(usize, IronicFault),
-    /// The n-th write of the controller, counted from 1.
-    Write(u64, Fault),
+    // A user of the machine may change it there. Ironic sees that when it cleans the machine.
+    env.edit(1, json!({ "spec": { "image": image() } })).await;
+    env.until(1, "running host", runs).await;
+    env.machine(1, |machine| {
+        machine.bios.insert("ProcTurboMode".to_owned(), json!("Enabled"));
+    });
+    env.edit(1, json!({ "spec": { "image": null } })).await;
+    until_set(&env, "ProcTurboMode", "Disabled").await;
+    assert_eq!(done(&env, CLEAN), 2);
 }
 
 /// Applies a setting with volumes, and another one. Returns the numbers of requests to Ironic and of writes.
 async fn life(case: Case) -> (usize, u64) {
     let env = TestEnv::new(Setup::default());
-    match case {
-        Case::NoFault => {}
-        Case::Ironic(at, fault) => env.interceptor.log().fault = Some((at, fault)),
-        Case::Write(at, fault) => {
-            let plan = Plan::none().with(Rule::at(at, fault).verb("patch"));
-            env.cluster.inject_for(&[CONTROLLER_USER], plan);
-        }
-    }
+    case.inject(&env, None);
     ask(&env, json!({ "ProcTurboMode": "Disabled" })).await;
     env.host(1, json!({ "raid": mirror(), "online": false })).await;
     until_set(&env, "ProcTurboMode", "Disabled").await;
@@ -360,17 +354,7 @@ async fn life(case: Case) -> (usize, u64) {
 
 #[tokio::test(start_paused = true)]
 async fn each_fault_of_a_request_or_a_write_ends_with_the_settings_that_are_asked_for() {
-    let (requests, writes) = life(Case::NoFault).await;
-    let asked = (1..=requests).flat_map(|at| IronicFault::ALL.map(|fault| Case::Ironic(at, fault)));
-    let faults = [Fault::CrashBefore, Fault::CrashAfter, Fault::ReplyLost, Fault::Conflict];
-    let written = (1..=writes).flat_map(|at| faults.map(|fault| Case::Write(at, fault)));
-    let all: Vec<Case> = asked.chain(written).collect();
-    let every = if std::env::var_os("METAL3_HOSTS_EVERY_CASE").is_some() {
-        1
-    } else {
-        11
-    };
-    for case in all.into_iter().step_by(every) {
+    for case in Case::all(life(Case::NoFault).await, 11) {
         life(case).await;
     }
 }

@@ -79,6 +79,8 @@ lenient! {
         pub service_step: Fields,
         /// When its record last changed, with the precision of the database. Null until the first change.
         pub updated_at: Option<DateTime<Utc>>,
+        /// When its provision state last changed.
+        pub provision_updated_at: Option<DateTime<Utc>>,
         /// When the last inspection ended.
         pub inspection_finished_at: Option<DateTime<Utc>>,
     }

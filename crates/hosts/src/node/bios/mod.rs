@@ -93,10 +93,8 @@ fn compare(name: &str, asked: &IntOrString, setting: Option<&BiosSetting>) -> Re
     };
     let asked = spelled(&schema, asked);
     let reported = text_of(&setting.value);
-    if reported
-        .as_deref()
-        .is_some_and(|reported| is_equal(&schema, &asked, reported))
-    {
+    // Ironic reports an empty text as null.
+    if is_equal(&schema, &asked, reported.as_deref().unwrap_or_default()) {
         return Ok(None);
     }
     if asked.to_string().chars().any(char::is_control) {
@@ -155,12 +153,23 @@ fn checkable(schema: &SettingSchema) -> SettingSchema {
     }
 }
 
-/// Numbers stay numbers, unless the setting is a text: Ironic measures its length.
+/// The value in the JSON type that the BMC wants: not every Ironic converts texts, and each measures the length of one.
 fn value_to_send(schema: &SettingSchema, asked: &IntOrString) -> Value {
-    match (schema.attribute_type, asked) {
-        (Some(AttributeType::Integer) | None, IntOrString::Int(number)) => json!(number),
-        _ => json!(asked.to_string()),
-    }
+    let text = asked.to_string();
+    let number = || text.trim().parse::<i64>().ok();
+    let typed = match (schema.attribute_type, asked) {
+        (Some(AttributeType::Integer), _) => number().map(Value::from),
+        (Some(AttributeType::Boolean), _) => text.parse::<bool>().ok().map(Value::from),
+        (None, IntOrString::Int(number)) => Some(json!(number)),
+        (Some(AttributeType::Enumeration | AttributeType::String | AttributeType::Password) | None, _) => None,
+    };
+    typed.unwrap_or_else(|| json!(text))
+}
+
+/// Whether an order sets all these values.
+#[must_use]
+pub fn covers(order: &BTreeMap<String, Value>, differing: &[Difference]) -> bool {
+    differing.iter().all(|one| order.get(&one.name) == Some(&one.asked))
 }
 
 /// The text of a reported value.

@@ -1,5 +1,6 @@
 //! The status of HostFirmwareSettings.
 
+use chrono::{DateTime, Utc};
 use metal3_api::kind::Kind as _;
 use metal3_api::meta::{Condition, ConditionStatus, Time};
 use metal3_api::metal3::v1alpha1::{
@@ -8,6 +9,7 @@ use metal3_api::metal3::v1alpha1::{
 use metal3_domain::uri::without_logins;
 use metal3_ironic::model::hardware::BiosSetting;
 use metal3_ironic::model::node::Node;
+use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 
 use super::{Change, change, invalid_text, names_text, schema, text_of};
@@ -21,6 +23,10 @@ const VALID: &str = "Valid";
 const APPLIED_NOW: &str = "applied while the host is prepared";
 /// As in the Go manager.
 const INVALID: &str = "Invalid BIOS setting";
+
+/// Of a machine of which Ironic has no settings, or none yet.
+const NO_SETTINGS: &str = "Ironic has no BIOS settings of this machine; it reads them when it verifies the BMC and when it cleans the \
+                           machine, if the driver of the BMC supports that";
 
 /// A report about the settings of a machine.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +46,7 @@ fn has_status(object: &HostFirmwareSettings, name: &str, status: ConditionStatus
     condition(object, name).is_some_and(|condition| condition.status == status)
 }
 
-/// Whether the status is about the present spec and about the machine as it was inspected last.
+/// Whether the status is about the present spec, and not older than what may have changed the settings that Ironic reports.
 #[must_use]
 pub fn is_current(object: &HostFirmwareSettings, node: &Node) -> bool {
     let is_observed = [CHANGE_DETECTED, VALID]
@@ -48,8 +54,17 @@ pub fn is_current(object: &HostFirmwareSettings, node: &Node) -> bool {
         .all(|name| condition(object, name).is_some());
     // The times of the API have whole seconds.
     let read = object.status.last_updated.map(|at| at.get().timestamp());
-    let inspected = node.inspection_finished_at.map(|at| at.timestamp());
-    is_observed && read.is_some_and(|read| inspected.is_none_or(|inspected| inspected <= read))
+    let changed = changed_at(object, node).map(|at| at.timestamp());
+    is_observed && read.is_some_and(|read| changed.is_none_or(|changed| changed <= read))
+}
+
+/// When the reported settings may have changed last. Ironic reads them when it verifies and when it cleans a machine, so those of
+/// an object that asks for some are compared once the node is at rest again; for others an inspection is enough.
+fn changed_at(object: &HostFirmwareSettings, node: &Node) -> Option<DateTime<Utc>> {
+    let is_at_rest = matches!(node.provision_state, S::Manageable | S::Available | S::Active);
+    let asks = !object.spec.settings.is_empty();
+    let moved = node.provision_updated_at.filter(|_| asks && is_at_rest);
+    node.inspection_finished_at.max(moved)
 }
 
 /// Whether a report says that settings are applied now.
@@ -88,7 +103,7 @@ pub fn status(
         name: schema::name(settings),
     });
     let mut warning = None;
-    for (statement, message) in [detected(&change, is_prepared), valid(&change)] {
+    for (statement, message) in [detected(&change, is_prepared), valid(&change, settings.is_empty())] {
         let mut condition = statement.standard(object.metadata.generation, now);
         condition.message = without_logins(&message);
         let (is_warning, message) = (
@@ -102,18 +117,17 @@ pub fn status(
     }
     // The clock of Ironic may be ahead.
     if status != object.status || !is_current(object, node) {
-        let inspected = node.inspection_finished_at.map(Time::new);
-        status.last_updated = Some(inspected.map_or(now, |inspected| inspected.max(now)));
+        let changed = changed_at(object, node).map(Time::new);
+        status.last_updated = Some(changed.map_or(now, |changed| changed.max(now)));
     }
     Report { status, warning }
 }
 
-/// Name and value, unless the setting holds a secret or has no value.
+/// Name and value, unless the setting holds a secret.
 fn shown(setting: &BiosSetting) -> Option<(String, String)> {
     let is_secret =
         is_password(&setting.name) || schema::of_setting(setting).attribute_type == Some(AttributeType::Password);
-    let value = text_of(&setting.value).filter(|_| !is_secret)?;
-    Some((setting.name.clone(), value))
+    (!is_secret).then(|| (setting.name.clone(), text_of(&setting.value).unwrap_or_default()))
 }
 
 /// A condition and its message: also one that is true has one.
@@ -139,11 +153,14 @@ fn detected(change: &Change, is_prepared: bool) -> Statement {
     (ConditionBuilder::mark_true(CHANGE_DETECTED, SUCCESS), message)
 }
 
-fn valid(change: &Change) -> Statement {
+fn valid(change: &Change, is_unknown_machine: bool) -> Statement {
     if change.invalid.is_empty() {
         return (ConditionBuilder::mark_true(VALID, SUCCESS), String::new());
     }
-    let message = format!("{INVALID}: {}", invalid_text(&change.invalid));
+    let message = match is_unknown_machine {
+        true => NO_SETTINGS.to_owned(),
+        false => format!("{INVALID}: {}", invalid_text(&change.invalid)),
+    };
     let invalid = ConditionBuilder::mark_false(VALID, CONFIGURATION_ERROR, Severity::Error, "");
     (invalid, message)
 }

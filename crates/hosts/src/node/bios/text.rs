@@ -35,18 +35,12 @@ pub(super) fn invalid_text(invalid: &[Invalid]) -> String {
     })
 }
 
-/// The error of a host with invalid settings, or whose machine reports no settings at all.
+/// The error of a host with invalid settings.
 #[must_use]
-pub fn unusable_text(invalid: &[Invalid], has_settings: bool) -> String {
-    if has_settings {
-        return format!(
-            "{UNUSABLE}{}. Nothing is changed until spec.settings is corrected",
-            invalid_text(invalid)
-        );
-    }
+pub fn unusable_text(invalid: &[Invalid]) -> String {
     format!(
-        "{UNUSABLE}Ironic has no BIOS settings of this machine; remove them from spec.settings, or use a BMC address \
-         whose driver supports them"
+        "{UNUSABLE}{}. Nothing is changed until spec.settings is corrected",
+        invalid_text(invalid)
     )
 }
 

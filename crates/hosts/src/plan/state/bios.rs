@@ -17,8 +17,10 @@ use crate::plan::wait;
 /// The HostFirmwareSettings, if they ask for a setting.
 fn asked<'a>(planner: &Planner<'a>) -> PlanResult<Option<&'a HostFirmwareSettings>> {
     match planner.facts.firmware_settings {
-        Observed::Present(settings) if settings.spec.settings.is_empty() => Ok(None),
-        Observed::Present(settings) => Ok(Some(settings)),
+        Observed::Present(settings) => {
+            let asks = !settings.spec.settings.is_empty() && settings.metadata.deletion_timestamp.is_none();
+            Ok(Some(settings).filter(|_| asks))
+        }
         Observed::Absent => Ok(None),
         Observed::Unknown(_) => Err(Decision::read(Read::FirmwareSettings)),
     }
@@ -46,7 +48,8 @@ pub(super) fn is_due(planner: &Planner<'_>, node: &Node) -> PlanResult<bool> {
     Ok(change.invalid.is_empty() && !change.differing.is_empty())
 }
 
-/// The settings that a cleaning must change. A host with settings that its machine cannot have is rejected.
+/// The settings that a cleaning must change. A host with settings that its machine cannot have is rejected; one of which Ironic has
+/// no settings is not: Ironic may read them only when it cleans the machine, and its report names that.
 pub(super) fn differing(planner: &Planner<'_>) -> PlanResult<Vec<Difference>> {
     let Some(settings) = asked(planner)? else {
         return Ok(Vec::new());
@@ -55,12 +58,10 @@ pub(super) fn differing(planner: &Planner<'_>) -> PlanResult<Vec<Difference>> {
     if change.invalid.is_empty() {
         return Ok(change.differing);
     }
-    let has_settings = planner
-        .facts
-        .bios
-        .present()
-        .is_some_and(|reported| !reported.is_empty());
-    Err(Decision::Fail(fail(bios::unusable_text(&change.invalid, has_settings))))
+    if planner.facts.bios.present().is_none_or(|reported| reported.is_empty()) {
+        return Ok(Vec::new());
+    }
+    Err(Decision::Fail(fail(bios::unusable_text(&change.invalid))))
 }
 
 /// Requires that a cleaning may change these settings: it was not tried already.
@@ -80,10 +81,7 @@ pub(super) fn require_untried(planner: &Planner<'_>, node: &Node, differing: &[D
 fn has_ended(planner: &Planner<'_>, node: &Node, differing: &[Difference]) -> bool {
     let order = planner.facts.bios_order.as_ref();
     let order = order.filter(|order| order.progress == BiosProgress::Begun && order.node == node.uuid);
-    order.is_some_and(|order| {
-        let mut all = differing.iter();
-        all.all(|one| order.settings.get(&one.name) == Some(&one.asked))
-    })
+    order.is_some_and(|order| bios::covers(&order.settings, differing))
 }
 
 /// A failure until the settings change, which wakes the host.

@@ -132,6 +132,17 @@ pub(super) fn preparation() -> Vec<Row> {
                  applied: Turbo: it is not in the schema of the machine; remove it or correct its name. Nothing is changed until \
                  spec.settings is corrected, waits for the user"),
         asked()
+            .with(|fixture| fixture.bios = Observed::Present(Vec::new()))
+            .row("Ironic has no settings of the machine", "reports the settings, writes the status, to available, replan"),
+        asked()
+            .machine_reports("Uefi")
+            .with(|fixture| {
+                if let Observed::Present(settings) = &mut fixture.firmware_settings {
+                    settings.metadata.deletion_timestamp = Some(serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap());
+                }
+            })
+            .row("the settings are deleted", "writes the status, to available, replan"),
+        asked()
             .machine_reports("Uefi")
             .bios_order("Bios", BiosProgress::Begun)
             .row("not taken", "creates a schema, reports the settings, writes the status, preparation error: after the BIOS settings were applied \

@@ -191,6 +191,9 @@ impl Core {
         } else {
             "clean_step"
         };
+        if let Some(machine) = machine.as_deref() {
+            node.record_bios(machine);
+        }
         let erase = [json!({"interface": "deploy", "step": "erase_devices_metadata"})];
         // Automated cleaning runs the ramdisk's default step.
         let list = if list.is_empty() && kind == Kind::Clean {
@@ -219,6 +222,9 @@ impl Core {
             }
         }
         node.steps.remove(field);
+        if let Some(machine) = machine {
+            node.record_bios(machine);
+        }
         Some(Outcome::Done)
     }
 

@@ -125,6 +125,11 @@ impl Node {
     pub(crate) fn record_bmc(&mut self, machine: &Machine) {
         self.boot_mode = Some(machine.boot_mode.clone());
         self.secure_boot = Some(machine.secure_boot);
+        self.record_bios(machine);
+    }
+
+    /// The BIOS settings, if its driver reads them: at each verification, and around each cleaning and service.
+    pub(crate) fn record_bios(&mut self, machine: &Machine) {
         if !self.text("bios_interface").is_some_and(interfaces::is_empty) {
             self.bios.clone_from(&machine.bios);
         }

@@ -1,0 +1,60 @@
+//! Reports about settings: of a machine that Ironic does not know yet, and without permission.
+
+use std::time::Duration;
+
+use metal3_sim_faults::{Fault, Plan, Rule};
+use metal3_sim_ironic::BiosReports;
+use serde_json::json;
+use tokio::time::sleep;
+
+use super::{CLEAN, ask, change, condition, done, is_available, report, until_set};
+use crate::env::{CONTROLLER_USER, Setup, TestEnv};
+use crate::phases::{image, runs};
+
+/// A BMC may show its settings only once the machine has started.
+#[tokio::test(start_paused = true)]
+async fn machine_of_which_ironic_has_no_settings_yet_gets_them_after_its_next_cleaning() {
+    let env = TestEnv::new(Setup::default());
+    let factory = env.machine(1, |machine| std::mem::take(&mut machine.bios));
+    ask(&env, json!({ "ProcTurboMode": "Disabled" })).await;
+    env.host(1, json!({})).await;
+    env.until(1, "available host", is_available).await;
+    sleep(Duration::from_mins(10)).await;
+    let (valid, why) = condition(&report(&env).await, "Valid");
+    assert!(
+        valid == "False" && why.starts_with("Ironic has no BIOS settings of this machine"),
+        "{valid} {why}"
+    );
+    env.machine(1, |machine| machine.bios = factory);
+    env.edit(1, json!({ "spec": { "image": image() } })).await;
+    env.until(1, "running host", runs).await;
+    assert_eq!(done(&env, CLEAN), 0);
+    env.edit(1, json!({ "spec": { "image": null } })).await;
+    until_set(&env, "ProcTurboMode", "Disabled").await;
+    assert_eq!(done(&env, CLEAN), 1);
+}
+
+/// What is not permitted is no reason to clean the machine again and again, nor to keep the host.
+#[tokio::test(start_paused = true)]
+async fn report_that_is_not_permitted_delays_no_host_and_repeats_no_cleaning() {
+    for (verb, resource) in [("patch", "hostfirmwaresettings/status"), ("create", "firmwareschemas")] {
+        let env = TestEnv::new(Setup::default());
+        let rule = Rule::random(1000, Fault::refused(403)).verb(verb).resource(resource);
+        env.cluster.inject_for(&[CONTROLLER_USER], Plan::none().with(rule));
+        env.host(1, json!({})).await;
+        env.until(1, "available host", is_available).await;
+        env.machine(1, |machine| machine.bios_reports = BiosReports::Unchanged);
+        ask(&env, json!({ "ProcTurboMode": "Disabled" })).await;
+        change(&env, json!({ "QuietBoot": "false" })).await;
+        sleep(Duration::from_hours(24)).await;
+        assert!(
+            (1..30).contains(&done(&env, CLEAN)),
+            "{resource}: {}",
+            done(&env, CLEAN)
+        );
+        let is_reported = condition(&report(&env).await, "Valid").0 == "True";
+        assert_eq!(is_reported, resource == "firmwareschemas", "{resource}");
+        env.machine(1, |machine| machine.bios_reports = BiosReports::Asked);
+        until_set(&env, "QuietBoot", "False").await;
+    }
+}
