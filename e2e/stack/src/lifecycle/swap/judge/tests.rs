@@ -291,6 +291,28 @@ fn asked_work_breaks_nothing() {
     assert!(broken(&turn).is_empty(), "{:?}", broken(&turn));
 }
 
+/// A retry has no error until it fails, which may be after the last mark.
+#[test]
+fn a_failed_deployment_may_be_repeated_and_not_forgotten() {
+    let (number, _) = FAILED[1];
+    for (state, error, is_ordered, holds) in [
+        ("provisioning", "", true, true),
+        ("provisioning", "", false, false),
+        ("provisioned", "", true, false),
+        ("available", "", true, false),
+        ("provisioning", "registration error", true, false),
+    ] {
+        let mut turn = quiet();
+        let status = json!({ "provisioning": { "state": state }, "errorType": error });
+        add_with(&mut turn, number, 25, json!({}), status);
+        turn.named.insert(host(number));
+        turn.orders.extend(is_ordered.then(|| order(number, Verb::Provision)));
+        let broken = broken(&turn);
+        let is_broken = broken.iter().any(|name| name.starts_with("each_host_at_rest_has"));
+        assert_eq!(!is_broken, holds, "{state} {error:?} {is_ordered}: {broken:?}");
+    }
+}
+
 #[test]
 fn a_secret_may_end_with_its_owner_only() {
     // The UIDs of an object's versions; a deletion has none.
