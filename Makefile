@@ -433,8 +433,28 @@ dashboards-check: ## validate the dashboards against Grafana's schema, with Go
 .PHONY: sbom sums
 sbom: tools ## write the packages of the program as a CycloneDX document into RELEASE
 	@mkdir -p "$(RELEASE)" && $(XTASK) sbom "$(RELEASE)/sbom.cdx.json"
-sums: ## write SHA256SUMS of all files in RELEASE, for `sha256sum --check SHA256SUMS`
-	@cd "$(RELEASE)" && find . -type f ! -name SHA256SUMS | LC_ALL=C sort | xargs -r sha256sum >SHA256SUMS
+sums: tools ## write SHA256SUMS of all files in RELEASE, for `sha256sum --check SHA256SUMS`
+	@$(XTASK) sums "$(RELEASE)"
+
+# KEY: key of cosign, whose password is in COSIGN_PASSWORD. BUILDER: URL that names who builds.
+KEY ?= cosign.key
+PUBLIC_KEY ?= cosign.pub
+BUILDER ?=
+SIGNED = "$(RELEASE)" --images "$(IMAGES)" --registry "$(REGISTRY)" --cosign "$$cosign"
+.PHONY: release-check cosign sign verify-release trust-check
+release-check: tools ## name what keeps RELEASE and IMAGES from being released: changes, versions, definitions without a note
+	@$(XTASK) release-check "$(RELEASE)" --images "$(IMAGES)"
+cosign: stack-tools ## print the path of cosign, which is built if it is missing
+	@$(STACK) tool cosign
+sign: stack-tools sbom ## write provenance and SHA256SUMS into RELEASE, sign them and the images in REGISTRY (KEY, SOURCE, BUILDER)
+	@cosign=$$($(STACK) tool cosign) && $(XTASK) sign $(SIGNED) --key "$(KEY)" --source "$(SOURCE)" --builder "$(BUILDER)"
+verify-release: stack-tools ## verify the files in RELEASE, and the images in REGISTRY (PUBLIC_KEY)
+	@cosign=$$($(STACK) tool cosign) && $(XTASK) verify-release $(SIGNED) --key "$(PUBLIC_KEY)"
+trust-check: stack-tools images release sbom ## sign a copy of RELEASE and IMAGES, verify it, and require that changes are rejected
+	@cosign=$$($(STACK) tool cosign) && $(XTASK) trust-check "$(RELEASE)" --images "$(IMAGES)" --cosign "$$cosign"
+.PHONY: workflows-check
+workflows-check: stack-tools ## read the workflows with actionlint
+	@$$($(STACK) tool actionlint) .github/workflows/*.yml
 
 release: tools ## write the files to install, for IMAGE, into RELEASE
 	@$(XTASK) release "$(RELEASE)" --image "$(IMAGE)"

@@ -8,8 +8,10 @@ mod images;
 mod lints;
 mod pages;
 mod release;
+mod run;
 mod sbom;
 mod tools;
+mod trust;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -117,10 +119,40 @@ enum Command {
         #[arg(long)]
         image: String,
     },
+    /// Name what keeps a release back
+    ReleaseCheck {
+        /// Folder of the release
+        folder: PathBuf,
+        /// Folder of the image layout
+        #[arg(long)]
+        images: PathBuf,
+    },
     /// Write the packages of the released program as a CycloneDX document
     Sbom {
         /// The file
         path: PathBuf,
+    },
+    /// Write the provenance and the checksums of a release, and sign them and the images
+    Sign {
+        #[command(flatten)]
+        release: trust::Release,
+        #[command(flatten)]
+        origin: trust::Origin,
+    },
+    /// Write `SHA256SUMS` of a folder
+    Sums {
+        /// The folder
+        folder: PathBuf,
+    },
+    /// Sign a copy of a release, verify it, and require that changes are rejected
+    TrustCheck {
+        #[command(flatten)]
+        options: trust::Options,
+    },
+    /// Verify the signatures of a release and of its images
+    VerifyRelease {
+        #[command(flatten)]
+        release: trust::Release,
     },
 }
 
@@ -142,7 +174,12 @@ fn main() -> ExitCode {
         Command::Program { architecture, compiled } => images::program(&architecture, &compiled),
         Command::Push { folder, registry } => images::push(&folder, &registry),
         Command::Release { folder, image } => release::run(&folder, &image),
+        Command::ReleaseCheck { folder, images } => trust::ready(&folder, &images),
         Command::Sbom { path } => sbom::run(&path),
+        Command::Sign { release, origin } => trust::sign(&release, &origin),
+        Command::Sums { folder } => trust::sums(&folder),
+        Command::TrustCheck { options } => trust::check(&options),
+        Command::VerifyRelease { release } => trust::verify(&release),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

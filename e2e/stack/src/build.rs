@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::families::{CERT_MANAGER, CLUSTER_API, FAMILIES, Family, READERS};
+use crate::families::{CERT_MANAGER, CHECKERS, CLUSTER_API, FAMILIES, Family, READERS};
 use crate::places::Places;
 use crate::tools;
 use crate::wait::Stopwatch;
@@ -51,7 +51,7 @@ pub(crate) fn missing(places: &Places, families: &[Family]) -> anyhow::Result<bo
 
 /// Builds the family of a program when the cache lacks it; returns the path of the program.
 pub(crate) fn tool(places: &Places, name: &str) -> anyhow::Result<PathBuf> {
-    let mut all = FAMILIES.iter().chain(READERS);
+    let mut all = FAMILIES.iter().chain(READERS).chain(CHECKERS);
     let family = all.find(|family| family.programs.iter().any(|program| program.name == name));
     let family = family.with_context(|| format!("no family has the program {name}"))?;
     missing(places, std::slice::from_ref(family))?;

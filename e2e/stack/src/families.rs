@@ -94,11 +94,32 @@ pub(crate) const HELM: Family = Family {
     version_package: None,
 };
 
+/// Signs and verifies a release.
+pub(crate) const COSIGN: Family = Family {
+    name: "cosign",
+    module: "github.com/sigstore/cosign/v2",
+    files: module_files!("cosign", "go.mod", "go.sum"),
+    programs: &[program("cosign", "github.com/sigstore/cosign/v2/cmd/cosign")],
+    version_package: None,
+};
+
+/// Reads the workflows.
+pub(crate) const ACTIONLINT: Family = Family {
+    name: "actionlint",
+    module: "github.com/rhysd/actionlint",
+    files: module_files!("actionlint", "go.mod", "go.sum"),
+    programs: &[program("actionlint", "github.com/rhysd/actionlint/cmd/actionlint")],
+    version_package: None,
+};
+
 /// In build order: the servers first, so that a late failure leaves the programs that start early.
 pub(crate) const FAMILIES: &[Family] = &[ETCD, KUBERNETES, CERT_MANAGER, CLUSTER_API];
 
 /// What reads the files of a release; a stack starts without it.
 pub(crate) const READERS: &[Family] = &[HELM];
+
+/// What checks a release. Each is built when it is first needed.
+pub(crate) const CHECKERS: &[Family] = &[COSIGN, ACTIONLINT];
 
 /// The families of an API server without controllers.
 pub(crate) const SERVERS: &[Family] = &[ETCD, KUBERNETES];
@@ -212,7 +233,7 @@ mod tests {
 
     #[test]
     fn every_family_pins_its_version() {
-        for family in FAMILIES.iter().chain(READERS) {
+        for family in FAMILIES.iter().chain(READERS).chain(CHECKERS) {
             assert!(
                 family.version().starts_with('v'),
                 "{}: {}",

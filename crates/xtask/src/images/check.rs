@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::layout::{ENTRYPOINT, Facts, Layout, USER};
 use super::program::Architecture;
-use super::{Options, layer_of, layout_of, start, succeed};
+use super::{Options, layer_of, layout_of, start};
+use crate::run::succeed;
 use crate::tools;
 
 /// Builds a clone of the checkout in another folder. The error names the files that differ.

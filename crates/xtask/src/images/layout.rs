@@ -145,7 +145,7 @@ fn add(object: &mut Value, member: &str, value: Value) {
 }
 
 /// `sha256:…` of a content.
-pub(super) fn sha256(content: &[u8]) -> String {
+pub(crate) fn sha256(content: &[u8]) -> String {
     let hex: String = digest(&SHA256, content)
         .as_ref()
         .iter()

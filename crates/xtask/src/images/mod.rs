@@ -22,7 +22,9 @@ use serde_json::Value;
 
 use self::layout::{Facts, Layout};
 use self::program::{Architecture, Build, architecture};
-pub(crate) use registry::push;
+use crate::run::{git, succeed};
+pub(crate) use layout::sha256;
+pub(crate) use registry::{Registry, is_loopback, named, push, pushed};
 
 /// How the program is built.
 #[derive(Args)]
@@ -150,22 +152,6 @@ fn facts(root: &Path, options: &Options) -> Result<Facts> {
     })
 }
 
-fn git(root: &Path, arguments: &[&str]) -> Result<String> {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(root)
-        .args(arguments)
-        .output()
-        .context("run git")?;
-    ensure!(
-        output.status.success(),
-        "git {}: {}",
-        arguments.join(" "),
-        String::from_utf8_lossy(&output.stderr).trim()
-    );
-    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
-}
-
 /// Replaces the layout in a folder. A folder with anything else is an error.
 fn write(layout: &Layout, folder: &Path) -> Result<()> {
     let is_empty = match fs::read_dir(folder) {
@@ -187,25 +173,6 @@ fn write(layout: &Layout, folder: &Path) -> Result<()> {
         fs::write(&path, content).with_context(|| format!("write {}", path.display()))?;
     }
     Ok(())
-}
-
-/// Whether a command succeeds; its output is part of the error.
-fn succeed(command: &mut Command) -> Result<String> {
-    let output = command
-        .output()
-        .with_context(|| format!("run {}", command.get_program().display()))?;
-    ensure!(
-        output.status.success(),
-        "{} {}: {}",
-        command.get_program().display(),
-        command
-            .get_args()
-            .map(|word| word.to_string_lossy())
-            .collect::<Vec<_>>()
-            .join(" "),
-        String::from_utf8_lossy(&output.stderr).trim()
-    );
-    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// Unpacks the only layer of an image, as `skopeo inspect` names it, with `tar`.

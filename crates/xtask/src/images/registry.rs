@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use super::layout::{Layout, TAG, sha256};
-use super::succeed;
+use crate::run::succeed;
 use crate::tools;
 
 /// Copies the images of a layout to `REGISTRY/NAME`, and prints the image to install.
@@ -21,7 +21,7 @@ pub(crate) fn push(folder: &Path, repository: &str) -> Result<bool> {
 }
 
 /// The pushed image by its digest.
-fn pushed(folder: &Path, repository: &str) -> Result<String> {
+pub(crate) fn pushed(folder: &Path, repository: &str) -> Result<String> {
     tools::install("skopeo", &["skopeo"])?;
     let (tag, digest) = named(folder)?;
     let image = format!("docker://{repository}:{tag}");
@@ -43,7 +43,7 @@ fn pushed(folder: &Path, repository: &str) -> Result<String> {
 }
 
 /// Tag and digest of the index of a layout.
-fn named(folder: &Path) -> Result<(String, String)> {
+pub(crate) fn named(folder: &Path) -> Result<(String, String)> {
     let path = folder.join("index.json");
     let text = fs::read(&path).with_context(|| format!("read {}: run `make images` first", path.display()))?;
     let index: Value = serde_json::from_slice(&text).with_context(|| format!("read {}", path.display()))?;
@@ -59,7 +59,7 @@ fn named(folder: &Path) -> Result<(String, String)> {
     }
 }
 
-fn is_loopback(repository: &str) -> bool {
+pub(crate) fn is_loopback(repository: &str) -> bool {
     ["localhost:", "localhost/", "127.0.0.1:", "[::1]:"]
         .iter()
         .any(|host| repository.starts_with(host))
@@ -116,13 +116,13 @@ fn largest(layout: &Layout) -> Result<(&Path, &Vec<u8>)> {
 }
 
 /// Debian's registry, on a free port of the loopback interface. It ends with this value.
-struct Registry {
+pub(crate) struct Registry {
     process: Child,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl Registry {
-    fn start(data: &Path) -> Result<Self> {
+    pub(crate) fn start(data: &Path) -> Result<Self> {
         tools::install("docker-registry", &["docker-registry"])?;
         fs::create_dir_all(data).with_context(|| format!("create {}", data.display()))?;
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|free| free.local_addr());

@@ -1,0 +1,121 @@
+//! `SHA256SUMS`: every file of a release with its digest, in the form that `sha256sum --check` reads.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use super::{SIGNATURE, write};
+use crate::images::sha256;
+
+pub(super) const FILE: &str = "SHA256SUMS";
+
+/// Writes the file.
+pub(crate) fn run(folder: &Path) -> Result<bool> {
+    write(&folder.join(FILE), of(folder)?)?;
+    Ok(true)
+}
+
+/// The text for a folder.
+pub(super) fn of(folder: &Path) -> Result<String> {
+    let files = digests(folder)?;
+    ensure!(
+        !files.is_empty(),
+        "{} has no files: run `make release`",
+        folder.display()
+    );
+    Ok(files
+        .iter()
+        .map(|(path, digest)| format!("{digest}  {path}\n"))
+        .collect())
+}
+
+/// Compares a folder with its file; the number of files. The error names what differs.
+pub(super) fn verify(folder: &Path) -> Result<usize> {
+    let path = folder.join(FILE);
+    let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+    let named = read(&text)?;
+    let found = digests(folder)?;
+    let problems = differences(&named, &found);
+    ensure!(problems.is_empty(), "{}: {}", folder.display(), problems.join("; "));
+    Ok(found.len())
+}
+
+type Digests = BTreeMap<String, String>;
+
+fn read(text: &str) -> Result<Digests> {
+    let entry = |line: &str| {
+        let (digest, path) = line.split_once("  ")?;
+        Some((path.to_owned(), digest.to_owned()))
+    };
+    text.lines()
+        .map(|line| entry(line).with_context(|| format!("`{line}` in {FILE} is not a digest and a path")))
+        .collect()
+}
+
+fn differences(named: &Digests, found: &Digests) -> Vec<String> {
+    let of_named = named.iter().filter_map(|(path, digest)| match found.get(path) {
+        None => Some(format!("{path} is missing")),
+        Some(other) if other != digest => Some(format!("{path} has other bytes")),
+        Some(_) => None,
+    });
+    let added = found.keys().filter(|path| !named.contains_key(*path));
+    of_named
+        .chain(added.map(|path| format!("{path} is not named")))
+        .collect()
+}
+
+/// The files by their path below the folder.
+fn digests(folder: &Path) -> Result<Digests> {
+    let mut digests = Digests::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next).with_context(|| format!("list {}", next.display()))? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let name = path
+                .strip_prefix(folder)?
+                .to_str()
+                .context("the name of a file is not text")?;
+            if name != FILE && name != SIGNATURE {
+                let content = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
+                let digest = sha256(&content).trim_start_matches("sha256:").to_owned();
+                digests.insert(format!("./{name}"), digest);
+            }
+        }
+    }
+    Ok(digests)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_difference_is_named() {
+        let digests = |entries: &[(&str, &str)]| -> Digests {
+            entries
+                .iter()
+                .map(|(path, digest)| ((*path).to_owned(), (*digest).to_owned()))
+                .collect()
+        };
+        let named = digests(&[("./a", "1"), ("./b", "2"), ("./c", "3")]);
+        let found = digests(&[("./a", "1"), ("./b", "9"), ("./d", "4")]);
+        assert_eq!(
+            differences(&named, &found),
+            ["./b has other bytes", "./c is missing", "./d is not named"]
+        );
+        assert!(differences(&named, &named).is_empty());
+    }
+
+    #[test]
+    fn line_that_is_no_entry_is_an_error() {
+        assert_eq!(read("1  ./a\n").unwrap()["./a"], "1");
+        let error = read("1 ./a\n").unwrap_err().to_string();
+        assert!(error.contains("`1 ./a`"), "{error}");
+    }
+}
