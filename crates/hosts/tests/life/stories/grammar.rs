@@ -9,6 +9,7 @@ use metal3_sim_faults::Random;
 use metal3_sim_ironic::BiosReports;
 use serde_json::{Value, json};
 
+use super::additions;
 use crate::env::{address, bmc};
 use crate::interceptor::IronicFault;
 
@@ -113,7 +114,7 @@ pub(super) struct Story {
 /// A member of the spec and its values. Null removes the member.
 type Member = (&'static str, Vec<Value>);
 
-fn image(url: &str) -> Value {
+pub(super) fn image(url: &str) -> Value {
     json!({ "url": url, "checksum": "c".repeat(64), "checksumType": "sha256", "format": "raw" })
 }
 
@@ -219,7 +220,7 @@ const ANNOTATIONS: [(&str, &[&str]); 8] = [
     ("example.com/own", &["1", "2"]),
 ];
 
-fn pick<'a, T>(random: &mut Random, choices: &'a [T]) -> &'a T {
+pub(super) fn pick<'a, T>(random: &mut Random, choices: &'a [T]) -> &'a T {
     random.pick(choices).unwrap()
 }
 
@@ -337,7 +338,7 @@ fn forced_detachment(random: &mut Random) -> Vec<Step> {
     ]
 }
 
-/// The program dies while it detaches the host, and the user takes the annotation back before it starts again.
+/// The program dies while it detaches the host, or Ironic does not delete the node, and the user takes the annotation back.
 fn detachment_taken_back(random: &mut Random) -> Vec<Step> {
     let detached = |value: Value| {
         Step::Edit(json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/detached": value } } }))
@@ -346,7 +347,15 @@ fn detachment_taken_back(random: &mut Random) -> Vec<Step> {
         // The node of a machine in use is deleted in maintenance.
         Step::Edit(json!({ "spec": { "image": image(IMAGES[0]), "online": true } })),
         Step::Wait(Duration::from_mins(30)),
-        Step::Request(*pick(random, &[2, 3, 4]), IronicFault::KilledBefore),
+        pick(
+            random,
+            &[
+                Step::Request(2, IronicFault::KilledBefore),
+                Step::Request(3, IronicFault::KilledBefore),
+                Step::Reject("DELETE nodes/_", 409),
+            ],
+        )
+        .clone(),
         detached(json!("")),
         Step::Wait(Duration::from_secs(*pick(random, &[1, 8]))),
         detached(Value::Null),
@@ -504,45 +513,14 @@ impl Story {
                 steps.push(wait(&mut random));
             }
         }
-        insert_settings(seed, &mut steps);
-        Self {
+        let mut story = Self {
             seed,
             ironic,
             created,
             steps,
-        }
-    }
-}
-
-/// BIOS settings that a user asks for; the last are invalid.
-fn settings() -> [Value; 8] {
-    [
-        json!({ "ProcTurboMode": "Disabled" }),
-        json!({ "ProcTurboMode": "enabled", "NetworkBootRetryCount": 3 }),
-        json!({ "NetworkBootRetryCount": "4", "QuietBoot": "false" }),
-        json!({ "AssetTag": "rack-7" }),
-        json!({}),
-        Value::Null,
-        json!({ "ProcTurboMode": "Sometimes", "QuietBoot": "false" }),
-        json!({ "Turbo": 1, "AdminPassword": "canary-hunter2" }),
-    ]
-}
-
-/// Adds edits of the BIOS settings to each third story, some of them next to another edit and some with a machine that does not
-/// take them. They are drawn apart, so that the other steps of a story do not depend on them.
-fn insert_settings(seed: u64, steps: &mut Vec<Step>) {
-    let mut random = Random::seeded(seed.wrapping_mul(0x517c_c1b7).wrapping_add(1));
-    if random.below(3) > 0 {
-        return;
-    }
-    for _ in 0..=random.below(3) {
-        let places = u64::try_from(steps.len()).unwrap() + 1;
-        let at = usize::try_from(random.below(places)).unwrap();
-        steps.insert(at, Step::Settings(pick(&mut random, &settings()).clone()));
-        if random.below(3) == 0 {
-            let reports = [BiosReports::Asked, BiosReports::OtherText, BiosReports::Unchanged];
-            steps.insert(at, Step::Bios(*pick(&mut random, &reports)));
-        }
+        };
+        additions::add_to(&mut story);
+        story
     }
 }
 

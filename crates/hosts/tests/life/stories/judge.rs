@@ -38,6 +38,8 @@ pub(super) struct Order<'a> {
     pub(super) is_early: bool,
     /// When the node was given to another instance.
     pub(super) assigned: Option<Instant>,
+    /// Ironic is too old to abort a deployment.
+    pub(super) is_old: bool,
 }
 
 impl<'a> Order<'a> {
@@ -65,6 +67,7 @@ impl<'a> Order<'a> {
             soft,
             is_early: false,
             assigned: None,
+            is_old: false,
         }
     }
 
@@ -108,6 +111,7 @@ pub(super) fn violation(order: &Order<'_>, host: &History) -> Option<String> {
         of_erasing,
         of_cleaning,
         of_volumes,
+        of_abort,
         of_deploying,
         of_deployed_content,
         of_power_off,
@@ -213,6 +217,12 @@ fn of_volumes(order: &Order<'_>, host: &History) -> Option<&'static str> {
 
 fn is_list(value: &Value) -> bool {
     value.as_array().is_some_and(|list| !list.is_empty())
+}
+
+/// Before its version 1.110 Ironic rejects it, so that whoever orders it waits for the end of the deployment.
+fn of_abort(order: &Order<'_>, _: &History) -> Option<&'static str> {
+    let is_of_deployment = order.transition() == Some("abort") && order.node["provision_state"] == "wait call-back";
+    (is_of_deployment && order.is_old).then_some("this Ironic aborts no deployment")
 }
 
 fn of_deploying(order: &Order<'_>, host: &History) -> Option<&'static str> {

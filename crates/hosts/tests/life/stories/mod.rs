@@ -1,10 +1,11 @@
 //! Generated stories: any sequence of edits, annotations, deletions, restarts, faults and events of Ironic, in any
 //! order and several in one edit. They are judged by invariants of the specification, not by the plan.
 //!
-//! [`grammar`] generates the steps from a table that covers the whole schema, [`judge`] checks each request to
+//! [`grammar`] generates the steps from a table that covers the whole schema, [`additions`] adds some to it, [`judge`] checks each request to
 //! Ironic, [`settings`] the BIOS settings, [`goal`] the state in which a story ends, and [`run`] runs a story and shortens one that
 //! fails, and [`steps`] performs its steps.
 
+mod additions;
 mod goal;
 mod grammar;
 mod history;

@@ -90,6 +90,8 @@ pub(super) struct Marks {
     soft: Option<Instant>,
     /// When an operator gave the node to another instance.
     pub(super) assigned: Option<Instant>,
+    /// Ironic is too old to abort a deployment.
+    is_old: bool,
 }
 
 pub(super) struct StoryRun {
@@ -138,7 +140,10 @@ impl StoryRun {
             }
         });
         let violated = Arc::<Mutex<Option<String>>>::default();
-        let marks = Arc::<Mutex<Marks>>::default();
+        let marks = Arc::new(Mutex::new(Marks {
+            is_old: story.ironic == IronicKind::Old,
+            ..Marks::default()
+        }));
         env.interceptor
             .observe(Self::judge(&env, (&history, &settings), &violated, &marks));
         make_secrets(&env).await;
@@ -175,6 +180,7 @@ impl StoryRun {
             let mut order = Order::of(request, node, disk.as_deref(), marks.soft);
             order.is_early = *unbegun.lock() > 0;
             order.assigned = marks.assigned;
+            order.is_old = marks.is_old;
             if let Some(broken) = violation(&order, &versions.lock()) {
                 found.lock().get_or_insert(broken);
             }

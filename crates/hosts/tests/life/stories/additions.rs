@@ -1,0 +1,69 @@
+//! Steps that are added to some stories. Each kind is drawn apart, so that the other steps of a story do not depend on it.
+
+use std::time::Duration;
+
+use metal3_sim_faults::Random;
+use metal3_sim_ironic::BiosReports;
+use serde_json::{Value, json};
+
+use super::grammar::{IMAGES, IronicKind, Step, Story, image, pick};
+
+pub(super) fn add_to(story: &mut Story) {
+    settings(story, stream(story.seed, 0x517c_c1b7));
+    forced_detachment(story, stream(story.seed, 0x6c62_272e));
+}
+
+fn stream(seed: u64, factor: u64) -> Random {
+    Random::seeded(seed.wrapping_mul(factor).wrapping_add(1))
+}
+
+fn place(random: &mut Random, steps: &[Step]) -> usize {
+    let places = u64::try_from(steps.len()).unwrap() + 1;
+    usize::try_from(random.below(places)).unwrap()
+}
+
+/// BIOS settings that a user asks for; the last are invalid.
+fn asked_settings() -> [Value; 8] {
+    [
+        json!({ "ProcTurboMode": "Disabled" }),
+        json!({ "ProcTurboMode": "enabled", "NetworkBootRetryCount": 3 }),
+        json!({ "NetworkBootRetryCount": "4", "QuietBoot": "false" }),
+        json!({ "AssetTag": "rack-7" }),
+        json!({}),
+        Value::Null,
+        json!({ "ProcTurboMode": "Sometimes", "QuietBoot": "false" }),
+        json!({ "Turbo": 1, "AdminPassword": "canary-hunter2" }),
+    ]
+}
+
+/// Edits of the BIOS settings in each third story, some of them next to another edit and some with a machine that does not
+/// take them.
+fn settings(story: &mut Story, mut random: Random) {
+    if random.below(3) > 0 {
+        return;
+    }
+    for _ in 0..=random.below(3) {
+        let at = place(&mut random, &story.steps);
+        let asked = pick(&mut random, &asked_settings()).clone();
+        story.steps.insert(at, Step::Settings(asked));
+        if random.below(3) == 0 {
+            let reports = [BiosReports::Asked, BiosReports::OtherText, BiosReports::Unchanged];
+            story.steps.insert(at, Step::Bios(*pick(&mut random, &reports)));
+        }
+    }
+}
+
+/// An Ironic that cannot abort a deployment, with a host that is detached by force while it is deployed.
+fn forced_detachment(story: &mut Story, mut random: Random) {
+    if story.ironic != IronicKind::Old || random.below(4) > 0 {
+        return;
+    }
+    let detached = json!({ "baremetalhost.metal3.io/detached": r#"{"force":true}"# });
+    let begun = Duration::from_secs(*pick(&mut random, &[1, 3, 6, 10, 20, 40]));
+    let url: &str = pick::<&str>(&mut random, &IMAGES);
+    story.steps.extend([
+        Step::Edit(json!({ "spec": { "online": true, "image": image(url) } })),
+        Step::Wait(begun),
+        Step::Edit(json!({ "metadata": { "annotations": detached } })),
+    ]);
+}
