@@ -103,7 +103,7 @@ pub fn router(
 ) -> Router {
     let (mut admission, limits) = (Router::new(), Limits::default());
     for (suite, related_objects) in suites {
-        for hook in suite.hooks() {
+        for hook in suite.hooks().into_iter().chain(suite.former_hooks()) {
             let path = hook.path();
             let state = RouteState {
                 hook,

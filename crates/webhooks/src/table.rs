@@ -21,6 +21,8 @@ pub struct Suite {
     has_task_in_names: bool,
     /// Whether each kind has a mutating webhook, even without defaulting rows.
     mutates_all: bool,
+    /// The version at which Go managers up to 1.12 have a mutating webhook for each kind.
+    former_version: Option<&'static str>,
     reviewers: fn() -> Vec<Reviewer>,
 }
 
@@ -32,6 +34,7 @@ pub const INFRASTRUCTURE: Suite = Suite {
     provider: Some("infrastructure-metal3"),
     has_task_in_names: true,
     mutates_all: false,
+    former_version: Some("v1beta1"),
     reviewers: infrastructure::reviewers,
 };
 
@@ -44,6 +47,7 @@ pub const IPAM: Suite = Suite {
     provider: Some("ipam-metal3"),
     has_task_in_names: true,
     mutates_all: true,
+    former_version: None,
     reviewers: ipam::reviewers,
 };
 
@@ -55,6 +59,7 @@ pub const HOSTS: Suite = Suite {
     provider: None,
     has_task_in_names: false,
     mutates_all: false,
+    former_version: None,
     reviewers: metal3::reviewers,
 };
 
@@ -96,6 +101,29 @@ impl Suite {
                 suite: *self,
                 task,
                 reviewer,
+            })
+            .collect()
+    }
+
+    /// Hooks of configurations that older Go managers installed, at paths of the former version. `kubectl apply` of newer
+    /// configurations leaves them, and the API server rejects each write of a kind whose hook is not answered. They change
+    /// nothing: those with defaults have the same names in all releases, so they are replaced.
+    #[must_use]
+    pub fn former_hooks(&self) -> Vec<Hook> {
+        let Some(version) = self.former_version else {
+            return Vec::new();
+        };
+        let reviewers = (self.reviewers)().into_iter();
+        let without_defaults = reviewers.filter(|reviewer| !self.mutates(reviewer));
+        without_defaults
+            .map(|reviewer| Hook {
+                suite: *self,
+                task: Task::Mutate,
+                reviewer: Reviewer {
+                    version,
+                    decode: |_| Ok(()),
+                    ..reviewer
+                },
             })
             .collect()
     }

@@ -4,7 +4,7 @@ use metal3_webhooks::related_objects::NoRelatedObjects;
 use metal3_webhooks::table::Task;
 use serde_json::{Value, json};
 
-use crate::api_server::{KnownObjects, hook, review, reviewed, send_review};
+use crate::api_server::{KnownObjects, hook, post, review, reviewed, send_review};
 
 fn pool(spec: &Value) -> Value {
     json!({
@@ -161,4 +161,35 @@ async fn an_object_without_a_name_is_reported_with_its_generate_name() {
     object["metadata"] = json!({ "generateName": "rack-" });
     let response = reviewed(NoRelatedObjects, &hook, "CREATE", (None, Some(&object))).await;
     assert_eq!(response["status"]["details"]["name"], "rack-");
+}
+
+#[tokio::test]
+async fn mutating_hooks_that_only_older_go_managers_install_accept_and_change_nothing() {
+    let kinds = [
+        "Metal3ClusterTemplate",
+        "Metal3Data",
+        "Metal3DataClaim",
+        "Metal3DataTemplate",
+        "Metal3Machine",
+        "Metal3MachineTemplate",
+        "Metal3Remediation",
+    ];
+    for kind in kinds {
+        let plural = format!("{}s", kind.to_lowercase());
+        let group = "infrastructure.cluster.x-k8s.io";
+        let object = json!({ "apiVersion": format!("{group}/v1beta1"), "kind": kind, "metadata": { "name": "a", "namespace": "metal" }, "spec": {} });
+        let review = json!({ "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+            "uid": "u", "operation": "CREATE", "resource": { "group": group, "version": "v1beta1", "resource": plural },
+            "userInfo": {}, "object": object } });
+        let path = format!(
+            "/mutate-infrastructure-cluster-x-k8s-io-v1beta1-{}",
+            kind.to_lowercase()
+        );
+        let (status, body) = post(NoRelatedObjects, &path, review.to_string().into_bytes()).await;
+        let text = String::from_utf8_lossy(&body);
+        assert_eq!(status, 200, "{path}: {text}");
+        let response: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(response["response"]["allowed"], true, "{path}: {text}");
+        assert!(response["response"]["patch"].is_null(), "{path}: {text}");
+    }
 }
