@@ -8,8 +8,11 @@ use serde_json::Value;
 
 use super::identity::{changed, identity};
 use super::logs::{Order, Verb, Write};
-use super::managers::{Family, Way, products};
+use super::managers::Way;
+use super::plain::Refusal;
+use super::products::{Family, products};
 use super::record::{Mark, Secret, Version, Versions};
+use super::release::GoRelease;
 use super::stage::{FAILED, InFlight, MACHINES, OF_CLUSTER, REBOOTED, SWITCHED, host};
 use crate::claim::Proof;
 
@@ -22,6 +25,7 @@ const HOST: &str = "BareMetalHost";
 /// A switch, as it was recorded.
 pub(super) struct Turn {
     pub(super) to: Family,
+    pub(super) release: GoRelease,
     pub(super) way: Way,
     pub(super) work: InFlight,
     /// Before the work was ordered, when the switch began, and when all was at rest again.
@@ -44,14 +48,6 @@ pub(super) struct Turn {
     /// The commands and their output.
     pub(super) session: String,
     pub(super) predicted: String,
-}
-
-/// A plain command, and the one that works instead.
-#[derive(Debug, Clone)]
-pub(super) struct Refusal {
-    pub(super) plain: String,
-    pub(super) is_refused: bool,
-    pub(super) is_named: bool,
 }
 
 /// An invariant and its proof.
@@ -237,8 +233,8 @@ impl Turn {
         let [_, after] = &self.writes;
         let is_new = |one: &&Write| one.is_ours() == (self.to == Family::Ours);
         let (mut violations, mut judged) = (Vec::new(), 0_usize);
-        for product in products() {
-            let writes: Vec<&Write> = after.iter().filter(|one| one.user == product.user).collect();
+        for product in products(&self.release) {
+            let writes: Vec<&Write> = after.iter().filter(|one| product.has(&one.user)).collect();
             let elected = writes.iter().position(|one| is_new(one) && one.name == product.lease);
             let Some(led) = elected.or_else(|| writes.iter().position(is_new)) else {
                 continue;
@@ -333,8 +329,9 @@ impl Turn {
     /// Writes of the new managers to a host.
     pub(super) fn writes_to(&self, name: &str) -> Vec<&Write> {
         let [_, after] = &self.writes;
+        let products = products(&self.release);
         let new = |one: &&Write| {
-            let is_manager = products().iter().any(|product| product.user == one.user);
+            let is_manager = products.iter().any(|product| product.has(&one.user));
             is_manager && one.is_ours() == (self.to == Family::Ours)
         };
         let of_host = |one: &&Write| one.resource.split('/').next() == Some("baremetalhosts") && one.name == name;

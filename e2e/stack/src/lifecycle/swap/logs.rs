@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::managers::Product;
+use super::products::Product;
 
 /// A change that a client with a login ordered in Ironic.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -213,7 +213,7 @@ fn millis(timestamp: &str) -> Option<u64> {
 pub(super) fn without_manager(requests: &[Vec<Write>; 2], product: &Product, to_ours: bool) -> Option<u64> {
     const DAY: u64 = 24 * 60 * 60 * 1000;
     let [before, after] = requests;
-    let is_of = |one: &&Write| one.user == product.user;
+    let is_of = |one: &&Write| product.has(&one.user);
     let is_new = |one: &&Write| is_of(one) && one.is_ours() == to_ours;
     let leads = |one: &&Write| {
         is_new(one) && one.name == product.lease && ["create", "update", "patch"].contains(&one.verb.as_str())

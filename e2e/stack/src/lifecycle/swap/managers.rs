@@ -1,52 +1,25 @@
 //! The commands of a switch, as a user types them.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 
-use super::session::{Session, Typed};
-use super::upstream::{self, Upstream};
+use super::plain::Plain;
+use super::products::{Family, IPAM, Product, products};
+use super::session::Session;
+use super::upstream::Upstream;
 use crate::claims::stack::Stack;
-use crate::lifecycle::audit::MANAGERS;
 use crate::lifecycle::env::TestEnv;
 use crate::lifecycle::install;
-use crate::products::load::list;
+use crate::products::load::{list, name};
 use crate::products::machines;
 use crate::products::release::FIRST;
 use crate::wait::until;
 
 /// Pods end within their grace period.
 const GONE: Duration = Duration::from_secs(120);
-
-/// Files of the products.
-const HOSTS: &str = "hosts.yaml";
-const IPAM: &str = "ipam.yaml";
-const INFRASTRUCTURE: &str = "infrastructure.yaml";
-
-/// Which managers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Family {
-    Go,
-    Ours,
-}
-
-impl Family {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Go => "the Go managers",
-            Self::Ours => "this program",
-        }
-    }
-
-    pub(super) fn version(self) -> &'static str {
-        match self {
-            Self::Go => upstream::VERSION,
-            Self::Ours => FIRST,
-        }
-    }
-}
 
 /// How to switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -74,110 +47,28 @@ impl Way {
     }
 }
 
-/// A product: its namespace, Deployment and file.
-pub(super) struct Product {
-    pub(super) namespace: &'static str,
-    pub(super) deployment: &'static str,
-    pub(super) lease: &'static str,
-    pub(super) user: &'static str,
-    file: &'static str,
-    /// The name of the flag of `clusterctl generate provider`.
-    provider: Option<&'static str>,
-}
-
-#[cfg(test)]
-impl Product {
-    pub(super) fn for_test(user: &'static str, lease: &'static str) -> Self {
-        Self {
-            namespace: "n",
-            deployment: "d",
-            lease,
-            user,
-            file: HOSTS,
-            provider: None,
-        }
-    }
-}
-
-/// Hosts first: the others read what it writes.
-pub(super) fn products() -> [Product; 3] {
-    let [machines, addresses, hosts] = &MANAGERS;
-    let product = |manager: &crate::lifecycle::audit::Manager, deployment, file, provider| Product {
-        namespace: manager.namespace,
-        deployment,
-        lease: manager.lease,
-        user: manager.account.user,
-        file,
-        provider,
-    };
-    let hosts = product(hosts, "baremetal-operator-controller-manager", HOSTS, None);
-    let addresses = product(addresses, "ipam-controller-manager", IPAM, Some("--ipam"));
-    let machines = product(
-        machines,
-        "capm3-controller-manager",
-        INFRASTRUCTURE,
-        Some("--infrastructure"),
-    );
-    [hosts, addresses, machines]
-}
-
-/// A plain command, and a part of the one that works where Kubernetes refuses it.
-pub(super) struct Plain {
-    pub(super) is_forced: bool,
-    files: &'static [&'static str],
-    /// A part of the answer.
-    reason: &'static str,
-    pub(super) works: &'static str,
-}
-
-pub(super) const PLAIN: [Plain; 3] = [
-    Plain {
-        is_forced: false,
-        files: &[IPAM, INFRASTRUCTURE],
-        reason: "conflict",
-        works: "--force-conflicts",
-    },
-    Plain {
-        is_forced: true,
-        files: &[INFRASTRUCTURE],
-        reason: "is invalid",
-        works: "kubectl patch crd",
-    },
-    Plain {
-        is_forced: true,
-        files: &[HOSTS],
-        reason: "is invalid",
-        works: "kubectl delete validatingwebhookconfiguration",
-    },
-];
-
-impl Plain {
-    pub(super) fn command(&self) -> String {
-        let forced = if self.is_forced { " --force-conflicts" } else { "" };
-        format!("kubectl apply --server-side{forced} -f {}", self.files.join(","))
-    }
-
-    /// Whether the command was refused for its own reason, of the several that a file may meet. Another one is an error.
-    fn is_refused(&self, file: &str, typed: &Typed) -> anyhow::Result<bool> {
-        let mut known = PLAIN.iter().filter(|one| one.files.contains(&file));
-        ensure!(
-            typed.succeeded || known.any(|one| typed.printed.contains(one.reason)),
-            "{file} is refused for a reason that the suite does not know:\n{}",
-            typed.printed
-        );
-        Ok(!typed.succeeded && typed.printed.contains(self.reason))
-    }
-}
-
 pub(super) struct Installer<'a> {
     pub(super) env: &'a TestEnv<'a>,
     pub(super) upstream: &'a Upstream,
     pub(super) session: &'a Session,
+    /// This program, for its commands.
+    pub(super) program: &'a Path,
 }
 
 impl Installer<'_> {
-    fn stack(&self) -> &Stack {
+    pub(super) fn stack(&self) -> &Stack {
         self.env.stack
+    }
+
+    pub(super) fn products(&self) -> [Product; 3] {
+        products(&self.upstream.release)
+    }
+
+    fn version(&self, of: Family) -> String {
+        match of {
+            Family::Go => self.upstream.release.version(),
+            Family::Ours => FIRST.to_owned(),
+        }
     }
 
     fn folder(&self, family: Family) -> PathBuf {
@@ -201,11 +92,13 @@ impl Installer<'_> {
             Family::Go => self.upstream.hosts(self.env.fleet)?,
             Family::Ours => install::hosts_components(self.env, FIRST)?,
         };
-        for product in products() {
+        let is_bundled = family == Family::Go && !self.upstream.release.has_ipam_provider();
+        for product in self.products() {
             let text = match product.provider {
                 None => hosts.clone(),
+                Some(_) if is_bundled && product.file == IPAM => self.upstream.addresses(stack)?,
                 Some(flag) => {
-                    let version = format!("metal3:{}", family.version());
+                    let version = format!("metal3:{}", self.version(family));
                     let args = ["generate", "provider", flag, &version];
                     stack.run("clusterctl", &args, None)?
                 }
@@ -220,33 +113,46 @@ impl Installer<'_> {
         let stack = self.stack();
         stack.kubectl(&["create", "namespace", install::HOSTS])?;
         install::create(stack, install::HOSTS, &install::ironic_credentials(self.env.fleet)?)?;
-        self.apply(Family::Go, &products()[0], false)?;
-        machines::init(
-            stack,
-            "--core cluster-api --bootstrap kubeadm --control-plane kubeadm --infrastructure metal3 --ipam metal3",
-        )?;
-        self.rolled_out()
+        let [hosts, ..] = self.products();
+        self.apply(Family::Go, &hosts, false)?;
+        let providers = "--core cluster-api --bootstrap kubeadm --control-plane kubeadm --infrastructure metal3";
+        if self.upstream.release.has_ipam_provider() {
+            machines::init(stack, &format!("{providers} --ipam metal3"))?;
+        } else {
+            machines::init(stack, providers)?;
+        }
+        self.rolled_out(Family::Go)
     }
 
     /// Switches to these managers.
     pub(super) fn switch(&self, to: Family, way: Way) -> anyhow::Result<()> {
+        let all = self.products();
+        if to == Family::Go && self.upstream.release.needs_hand_back() {
+            self.store_as_older()?;
+            for product in &all {
+                self.stop(to.other(), product)?;
+            }
+            self.hand_back()?;
+        }
         self.before_apply(to)?;
         match way {
             Way::Scale => {
-                for product in products() {
-                    self.scale(&product, 0)?;
-                    self.until_gone(&product)?;
+                for product in all {
+                    if to == Family::Ours || !self.upstream.release.needs_hand_back() {
+                        self.stop(to.other(), &product)?;
+                    }
                     self.apply(to, &product, true)?;
                     // Where the file does not contain the replicas, they stay as they were scaled.
-                    if self.replicas(&product)? == "0" {
-                        self.scale(&product, 1)?;
+                    if self.replicas(to, &product)? == "0" {
+                        self.scale(to, &product, 1)?;
                     }
                     self.record_version(to, &product)?;
                 }
             }
             Way::Upgrade => {
-                self.apply(to, &products()[0], true)?;
-                let version = to.version();
+                let [hosts, ..] = all;
+                self.apply(to, &hosts, true)?;
+                let version = self.version(to);
                 let infrastructure = format!("capm3-system/metal3:{version}");
                 let addresses = format!("metal3-ipam-system/metal3:{version}");
                 let upgrade = ["clusterctl", "upgrade", "apply", "--infrastructure", &infrastructure];
@@ -254,13 +160,19 @@ impl Installer<'_> {
                 self.session.must(self.stack(), &upgrade)?;
             }
         }
-        self.rolled_out()
+        self.rolled_out(to)
+    }
+
+    fn stop(&self, family: Family, product: &Product) -> anyhow::Result<()> {
+        self.scale(family, product, 0)?;
+        self.until_gone(family, product)
     }
 
     /// Tries a plain command for the files of some products, without a change.
     pub(super) fn is_refused(&self, to: Family, plain: &Plain) -> anyhow::Result<bool> {
         let mut is_refused = false;
-        for product in products().iter().filter(|product| plain.files.contains(&product.file)) {
+        let products = self.products();
+        for product in products.iter().filter(|product| plain.files.contains(&product.file)) {
             let file = self.folder(to).join(product.file);
             let file = file.to_str().context("the file's name is not text")?;
             let mut words = vec!["kubectl", "apply", "--server-side", "--dry-run=server"];
@@ -300,19 +212,17 @@ impl Installer<'_> {
         self.session.must(self.stack(), &words)
     }
 
-    fn scale(&self, product: &Product, replicas: usize) -> anyhow::Result<()> {
+    fn scale(&self, family: Family, product: &Product, replicas: usize) -> anyhow::Result<()> {
         let replicas = format!("--replicas={replicas}");
-        let Product {
-            namespace, deployment, ..
-        } = product;
+        let (namespace, deployment) = (product.namespace(family), product.deployment);
         let words = ["kubectl", "-n", namespace, "scale", "deployment", deployment, &replicas];
         self.session.must(self.stack(), &words)
     }
 
-    fn replicas(&self, product: &Product) -> anyhow::Result<String> {
+    fn replicas(&self, family: Family, product: &Product) -> anyhow::Result<String> {
         let args = [
             "--namespace",
-            product.namespace,
+            product.namespace(family),
             "get",
             "deployment",
             product.deployment,
@@ -326,12 +236,15 @@ impl Installer<'_> {
         let Some(flag) = product.provider else {
             return Ok(());
         };
+        if product.file == IPAM && !self.upstream.release.has_ipam_provider() {
+            return Ok(());
+        }
         let name = format!("{}-metal3", flag.trim_start_matches('-'));
-        let version = format!(r#"--patch={{"version":"{}"}}"#, to.version());
+        let version = format!(r#"--patch={{"version":"{}"}}"#, self.version(to));
         let words = [
             "kubectl",
             "-n",
-            product.namespace,
+            product.namespace(to),
             "patch",
             "providers.clusterctl.cluster.x-k8s.io",
         ];
@@ -339,60 +252,20 @@ impl Installer<'_> {
         self.session.must(self.stack(), &words)
     }
 
-    fn until_gone(&self, product: &Product) -> anyhow::Result<()> {
+    fn until_gone(&self, family: Family, product: &Product) -> anyhow::Result<()> {
+        let prefix = format!("{}-", product.deployment);
         until(GONE, &format!("the end of {}", product.deployment), || {
-            Ok(list(self.stack(), product.namespace, "pods")?.is_empty().then_some(()))
+            let pods = list(self.stack(), product.namespace(family), "pods")?;
+            Ok((!pods.iter().any(|pod| name(pod).starts_with(&prefix))).then_some(()))
         })
     }
 
-    pub(super) fn rolled_out(&self) -> anyhow::Result<()> {
-        for Product {
-            namespace, deployment, ..
-        } in products()
-        {
-            let args = ["rollout", "status", "deployment", deployment, "--timeout=180s"];
+    pub(super) fn rolled_out(&self, family: Family) -> anyhow::Result<()> {
+        for product in self.products() {
+            let args = ["rollout", "status", "deployment", product.deployment, "--timeout=180s"];
             self.stack()
-                .kubectl(&[&["--namespace", namespace][..], &args].concat())?;
+                .kubectl(&[&["--namespace", product.namespace(family)][..], &args].concat())?;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_refusal_for_an_unknown_reason_is_an_error() {
-        let [conflicts, definition, webhooks] = &PLAIN;
-        let table = [
-            (conflicts, IPAM, true, "a conflict of the past", Some(false)),
-            (conflicts, IPAM, false, "1 conflict: with clusterctl", Some(true)),
-            (
-                conflicts,
-                INFRASTRUCTURE,
-                false,
-                "the definition is invalid",
-                Some(false),
-            ),
-            (
-                definition,
-                INFRASTRUCTURE,
-                false,
-                "the definition is invalid",
-                Some(true),
-            ),
-            (conflicts, IPAM, false, "the definition is invalid", None),
-            (webhooks, HOSTS, false, "1 conflict: with clusterctl", None),
-            (webhooks, HOSTS, false, "connection refused", None),
-        ];
-        for (plain, file, succeeded, printed, expected) in table {
-            let typed = Typed {
-                succeeded,
-                printed: printed.to_owned(),
-            };
-            let is_refused = plain.is_refused(file, &typed).ok();
-            assert_eq!(is_refused, expected, "{file} {succeeded}: {printed}");
-        }
     }
 }

@@ -4,12 +4,16 @@
 //! Each switch is recorded (audit log, Ironic's log, each version of each object, the machines) and judged by the same
 //! invariants, in both directions. The Go managers are built outside this project: see [`upstream`].
 
+mod back;
 mod identity;
 mod judge;
 mod logs;
 mod managers;
+mod plain;
 mod predict;
+mod products;
 mod record;
+mod release;
 mod report;
 mod session;
 mod stage;
@@ -21,7 +25,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::Args;
 use parking_lot::Mutex;
 
@@ -36,8 +40,10 @@ use crate::fresh::{Released, ensure_made};
 use crate::places::Places;
 use crate::products::machines::host_simulator::concurrently;
 use crate::wait::{Stopwatch, until};
-use judge::{INVARIANTS, Refusal, Turn};
-use managers::{Family, Installer, PLAIN, Plain, Way, products};
+use judge::{INVARIANTS, Turn};
+use managers::{Installer, Way};
+use plain::{PLAIN, Plain, Refusal};
+use products::{Family, Product};
 use record::{History, Mark, Versions};
 use session::Session;
 use stage::{FAILED, InFlight, Stage, host};
@@ -85,7 +91,12 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
     if released.inside {
         return inside(places, options);
     }
-    Upstream::of(&options.upstream_bin)?;
+    let release = Upstream::of(&options.upstream_bin)?.release;
+    ensure!(
+        release.has_ipam_provider() || !options.ways.contains(&Way::Upgrade),
+        "release {} has no clusterctl provider of addresses: use WAY=scale",
+        release.series()
+    );
     let files = released.files().into_iter().chain(options.fleet.files());
     ensure_made(files, "make e2e-swap")?;
     Ok(exit_code(released.prove(places, || Ok(()), options.args()?)?))
@@ -119,6 +130,7 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
         env: &env,
         upstream: &upstream,
         session: &session,
+        program: &options.released.binary,
     };
     let watch = Stopwatch::start();
     installer.publish(Family::Go)?;
@@ -153,7 +165,8 @@ struct Suite<'a> {
 impl Suite<'_> {
     /// Returns whether all invariants hold for each switch.
     fn run(&self, options: &Options) -> anyhow::Result<bool> {
-        let stage = Stage(self.env);
+        let release = &self.installer.upstream.release;
+        let stage = Stage(self.env, release);
         let watch = Stopwatch::start();
         stage.set()?;
         self.quiet(Mark::now(self.env)?.audit)?;
@@ -162,6 +175,9 @@ impl Suite<'_> {
             watch.elapsed().as_secs_f64()
         );
         self.installer.publish(Family::Ours)?;
+        for what in release.not_staged() {
+            println!("       not staged: {what}");
+        }
         // The commands so far installed the Go managers.
         drop(self.installer.session.take());
         let mut turns = Vec::new();
@@ -196,7 +212,7 @@ impl Suite<'_> {
         let refused = refused.collect::<anyhow::Result<Vec<bool>>>()?;
         let before = Mark::now(env)?;
         stage.begin(&work)?;
-        let prediction = predict::run(env.stack, self.program, to)?;
+        let prediction = predict::run(env.stack, self.program, to, &self.installer.upstream.release)?;
         let refusal = |(plain, is_refused): (&Plain, bool)| Refusal {
             plain: plain.command(),
             is_refused,
@@ -219,7 +235,7 @@ impl Suite<'_> {
             part(marks[1].audit..marks[2].audit),
         ];
         let requests = writes.each_ref().map(|part| logs::requests(part));
-        let gap = |product: managers::Product| {
+        let gap = |product: Product| {
             (
                 product.deployment,
                 logs::without_manager(&requests, &product, to == Family::Ours),
@@ -227,7 +243,8 @@ impl Suite<'_> {
         };
         Ok(Turn {
             to,
-            gaps: products().map(gap),
+            release: self.installer.upstream.release.clone(),
+            gaps: self.installer.products().map(gap),
             way,
             work,
             orders: logs::orders(&env.fleet.log_since(since)?, &nodes),

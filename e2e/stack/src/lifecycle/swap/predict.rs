@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use serde_json::Value;
 
-use super::managers::Family;
-use super::upstream;
+use super::products::Family;
+use super::release::GoRelease;
 use crate::claims::stack::Stack;
 use crate::pki::ADMIN;
 use crate::products::machines::NAMESPACE;
@@ -19,10 +19,9 @@ pub(super) struct Prediction {
 }
 
 /// Runs the command as a user does. A decision other than *go* is part of the result.
-pub(super) fn run(stack: &Stack, program: &Path, to: Family) -> anyhow::Result<Prediction> {
+pub(super) fn run(stack: &Stack, program: &Path, to: Family, release: &GoRelease) -> anyhow::Result<Prediction> {
     let kubeconfig = format!("--kubeconfig={}", stack.places.kubeconfig(ADMIN).display());
-    let series = upstream::VERSION.trim_start_matches('v').trim_end_matches(".0");
-    let to_series = format!("--to={series}");
+    let to_series = format!("--to={}", release.series());
     let way: &[&str] = match to {
         Family::Ours => &[],
         Family::Go => &["--back", &to_series],

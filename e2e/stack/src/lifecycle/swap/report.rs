@@ -11,7 +11,8 @@ const HEAD: &str = "# Switching a live installation\n\n\
     [migration.md](migration.md) is the runbook.\n";
 
 pub(super) fn page(turns: &[Turn]) -> String {
-    let mut text = format!("{HEAD}\n{}", invariants(turns));
+    let release = turns.first().map_or_else(String::new, of_release);
+    let mut text = format!("{HEAD}\n{release}\n{}", invariants(turns));
     for (number, turn) in turns.iter().enumerate() {
         // Writing to a String cannot fail.
         let _ = writeln!(
@@ -26,6 +27,24 @@ pub(super) fn page(turns: &[Turn]) -> String {
         );
     }
     text.trim_end().to_owned() + "\n"
+}
+
+/// The release, and what it could not have.
+fn of_release(turn: &Turn) -> String {
+    let release = &turn.release;
+    let stored = if release.older().is_empty() {
+        "v1beta2"
+    } else {
+        "v1beta1"
+    };
+    let mut text = format!(
+        "The Go managers are of the series {}; their machines are stored as `{stored}`.\n",
+        release.series()
+    );
+    for what in release.not_staged() {
+        let _ = writeln!(text, "Not staged: {what}.");
+    }
+    text
 }
 
 /// Each invariant with its figures in each switch.

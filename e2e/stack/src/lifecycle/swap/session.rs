@@ -27,7 +27,7 @@ impl Session {
         let output = stack.output(program, arguments, None)?;
         let printed = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
         let mut said = self.0.lock();
-        let line = words.join(" ").replace(&format!("{folder}/"), "");
+        let line = shown(words).replace(&format!("{folder}/"), "");
         // Writing to a String cannot fail.
         let _ = writeln!(said, "$ {line}");
         for line in shortened(&printed.concat()) {
@@ -53,6 +53,16 @@ impl Session {
     pub(super) fn take(&self) -> String {
         std::mem::take(&mut self.0.lock())
     }
+}
+
+/// The command as a user types it: this program by its name, and any file of access.
+fn shown(words: &[&str]) -> String {
+    let word = |(index, word): (usize, &&str)| match (index, word.rsplit_once('/')) {
+        (0, Some((_, program))) => program.to_owned(),
+        (_, Some(_)) if word.starts_with("--kubeconfig=") => "--kubeconfig=FILE".to_owned(),
+        _ => (*word).to_owned(),
+    };
+    words.iter().enumerate().map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// The first and the last lines; a list of objects that were applied is one line.
@@ -82,6 +92,12 @@ fn shortened(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn command_is_shown_as_a_user_types_it() {
+        let words = ["/a/b/capm3", "hand-back", "--kubeconfig=/c/admin", "-f", "/d/e.yaml"];
+        assert_eq!(shown(&words), "capm3 hand-back --kubeconfig=FILE -f /d/e.yaml");
+    }
 
     #[test]
     fn applied_objects_are_counted_and_long_output_is_cut() {

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::Context;
+use metal3_api::infrastructure::conversion::{Version, convert};
 use serde_json::{Value, json};
 
-use super::managers::Family;
+use super::products::Family;
+use super::release::GoRelease;
 use crate::claims::stack::Stack;
 use crate::lifecycle::cluster::LONG;
 use crate::lifecycle::env::TestEnv;
@@ -24,7 +26,7 @@ pub(super) const MACHINES: usize = 27;
 pub(super) const OF_CLUSTER: [u64; 5] = [1, 2, 3, 4, 5];
 /// Machines that run what the suite does not simulate.
 const PROVISIONED: [u64; 8] = [7, 9, 10, 11, 17, 18, 22, 24];
-/// Its consumer is a HostClaim, a kind that only the Go manager serves.
+/// Its consumer is a HostClaim, a kind that only newer Go managers serve; otherwise it is available.
 const CLAIMED: u64 = 6;
 const CLAIM: &str = "claim";
 const EXTERNAL: u64 = 8;
@@ -69,10 +71,16 @@ pub(super) const FAILED: &[(u64, &str)] = &[
     (UNPROVISIONED, "provisioning error: wrong checksum"),
 ];
 
-/// What preflight refuses to switch with.
-pub(super) fn stops(to: Family) -> BTreeSet<String> {
-    let claim = format!("HostClaim {NAMESPACE}/{CLAIM}");
-    (to == Family::Ours).then_some(claim).into_iter().collect()
+/// What preflight refuses to switch with. The definitions of an older release are reported once, for the first.
+pub(super) fn stops(to: Family, release: &GoRelease) -> BTreeSet<String> {
+    let stop = match to {
+        Family::Ours => release.serves_claims.then(|| format!("HostClaim {NAMESPACE}/{CLAIM}")),
+        Family::Go => {
+            let first = release.older().first();
+            first.map(|name| format!("CustomResourceDefinition {name}"))
+        }
+    };
+    stop.into_iter().collect()
 }
 
 /// What is in flight at a switch.
@@ -158,7 +166,7 @@ fn new_host(fleet: &Fleet, number: u64, change: impl FnOnce(&mut [Value; 2])) ->
     Ok(items)
 }
 
-pub(super) struct Stage<'a>(pub(super) &'a TestEnv<'a>);
+pub(super) struct Stage<'a>(pub(super) &'a TestEnv<'a>, pub(super) &'a GoRelease);
 
 impl Stage<'_> {
     fn stack(&self) -> &Stack {
@@ -254,19 +262,39 @@ impl Stage<'_> {
             items[0]["stringData"]["password"] = "wrong".into()
         })?;
         self.all("hosts to be available", "available", &inspected)?;
-        install::cluster_with(self.0, |objects| use_labelled_hosts(objects))?;
+        install::cluster_with(self.0, |objects| {
+            use_labelled_hosts(objects)?;
+            self.in_its_version(objects)
+        })?;
         for number in PROVISIONED {
             self.provision(number, None)?;
         }
         self.provision(UNPROVISIONED, Some(&"0".repeat(64)))?;
         self.patch(AVAILABLE_OFF, &json!({"spec": {"online": false}}))?;
-        self.claim()?;
+        if self.1.serves_claims {
+            self.claim()?;
+        }
         self.all("hosts to be provisioned", "provisioned", &PROVISIONED)?;
         self.annotate(DETACHED, "baremetalhost.metal3.io/detached")?;
         self.annotate(PAUSED, "baremetalhost.metal3.io/paused")?;
         self.patch(OFF, &json!({"spec": {"online": false}}))?;
         running(stack, 3)?;
         self.off(&[OFF, AVAILABLE_OFF])
+    }
+
+    /// The objects as a user of an older release writes them.
+    fn in_its_version(&self, objects: &mut [Value]) -> anyhow::Result<()> {
+        if self.1.older().is_empty() {
+            return Ok(());
+        }
+        let of_machines = |object: &&mut Value| Version::from_api_version(object["apiVersion"].as_str()?).map(drop);
+        for object in objects.iter_mut().filter(|object| of_machines(object).is_some()) {
+            *object = convert(object, Version::V1Beta1)?;
+            if let Some(metadata) = object["metadata"].as_object_mut() {
+                metadata.remove("annotations");
+            }
+        }
+        Ok(())
     }
 
     fn off(&self, numbers: &[u64]) -> anyhow::Result<()> {

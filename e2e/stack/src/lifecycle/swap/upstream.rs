@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
+use super::release::GoRelease;
 use crate::claims::stack::Stack;
 use crate::instance::{set_image, set_image_of_files};
 use crate::lifecycle::fleet::Fleet;
 use crate::repository::{self, Kind, Release};
 
-/// The version under which the Go managers are in the clusterctl repository.
-pub(super) const VERSION: &str = "v1.14.0";
-/// The provisioner of the host operator, and its place in the image.
+/// The provisioner of newer host operators, and its place in the image.
 const PLUGIN: (&str, &str) = ("ironic-provisioner.so", "/plugins/ironic-provisioner.so");
 const HOSTS: &str = "baremetal-operator";
 const METADATA: &str = "metadata.yaml";
@@ -28,16 +27,18 @@ const PROVIDERS: [(Kind, &str, &str); 2] = [
 ];
 const HOSTS_COMPONENTS: &str = "baremetal-operator-components.yaml";
 
-/// The folder.
+/// The folder, and the release in it.
 #[derive(Debug, Clone)]
-pub(super) struct Upstream(PathBuf);
+pub(super) struct Upstream {
+    folder: PathBuf,
+    pub(super) release: GoRelease,
+}
 
 impl Upstream {
     /// Fails for a missing file, and names the section that describes how the folder is made.
     pub(super) fn of(folder: &Path) -> anyhow::Result<Self> {
-        const NEEDED: [&str; 8] = [
+        const NEEDED: [&str; 7] = [
             HOSTS,
-            PLUGIN.0,
             PROVIDERS[0].1,
             PROVIDERS[1].1,
             HOSTS_COMPONENTS,
@@ -45,31 +46,41 @@ impl Upstream {
             PROVIDERS[1].2,
             METADATA,
         ];
-        let missing: Vec<&str> = NEEDED.into_iter().filter(|file| !folder.join(file).exists()).collect();
-        ensure!(
-            missing.is_empty(),
-            "UPSTREAM_BIN={}: {} missing; docs/development.md, \"The swap\", says how the folder is made",
-            folder.display(),
-            missing.join(", ")
-        );
-        Ok(Self(folder.canonicalize()?))
+        ensure_all(folder, &NEEDED)?;
+        let read = |name: &str| {
+            let path = folder.join(name);
+            fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))
+        };
+        let files = [read(PROVIDERS[0].2)?, read(PROVIDERS[1].2)?, read(HOSTS_COMPONENTS)?];
+        let release = GoRelease::read(&read(METADATA)?, files.each_ref().map(String::as_str));
+        let release = release.with_context(|| format!("UPSTREAM_BIN={}", folder.display()))?;
+        if release.has_plugin() {
+            ensure_all(folder, &[PLUGIN.0])?;
+        }
+        let folder = folder.canonicalize()?;
+        Ok(Self { folder, release })
     }
 
     fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.folder.join(name)
     }
 
     /// Makes images and clusterctl releases of the programs. The cluster template is this project's: both serve it.
     pub(super) fn publish(&self, stack: &Stack, template: &Path) -> anyhow::Result<()> {
         let plugin = self.file(PLUGIN.0);
-        set_image_of_files(&stack.places, HOSTS, &self.file(HOSTS), &[(PLUGIN.1, plugin.as_path())])?;
+        let files: &[(&str, &Path)] = &[(PLUGIN.1, plugin.as_path())];
+        let files = if self.release.has_plugin() { files } else { &[] };
+        set_image_of_files(&stack.places, HOSTS, &self.file(HOSTS), files)?;
         for (kind, program, components) in PROVIDERS {
             set_image(&stack.places, program, &self.file(program))?;
+            if kind == Kind::Ipam && !self.release.has_ipam_provider() {
+                continue;
+            }
             let is_infrastructure = kind == Kind::Infrastructure;
             let release = Release {
                 kind,
                 provider: "metal3".to_owned(),
-                version: VERSION.to_owned(),
+                version: self.release.version(),
                 components: self.file(components),
                 metadata: self.file(METADATA),
                 templates: is_infrastructure.then(|| template.to_path_buf()).into_iter().collect(),
@@ -77,6 +88,13 @@ impl Upstream {
             repository::put(&stack.places, &release)?;
         }
         Ok(())
+    }
+
+    /// The components of addresses, of a release without a provider of them: `clusterctl` sets their variables only.
+    pub(super) fn addresses(&self, stack: &Stack) -> anyhow::Result<String> {
+        let file = self.file(PROVIDERS[1].2);
+        let file = file.to_str().context("the file's name is not text")?;
+        stack.run("clusterctl", &["generate", "yaml", "--from", file], None)
     }
 
     /// The components of the host operator, with the address and the credentials of Ironic.
@@ -94,6 +112,21 @@ impl Upstream {
         }
         Ok(documents.join("\n---\n"))
     }
+}
+
+fn ensure_all(folder: &Path, files: &[&str]) -> anyhow::Result<()> {
+    let missing: Vec<&str> = files
+        .iter()
+        .copied()
+        .filter(|file| !folder.join(file).exists())
+        .collect();
+    ensure!(
+        missing.is_empty(),
+        "UPSTREAM_BIN={}: {} missing; docs/development.md, \"The swap\", says how the folder is made",
+        folder.display(),
+        missing.join(", ")
+    );
+    Ok(())
 }
 
 fn with_ironic(document: &str, fleet: &Fleet) -> anyhow::Result<String> {
@@ -129,7 +162,7 @@ mod tests {
     #[test]
     fn an_empty_folder_is_refused_with_all_that_it_lacks() {
         let error = Upstream::of(Path::new("/nonexistent")).unwrap_err().to_string();
-        for part in [HOSTS, PLUGIN.0, METADATA, "docs/development.md"] {
+        for part in [HOSTS, METADATA, "docs/development.md"] {
             assert!(error.contains(part), "{error}");
         }
     }

@@ -46,7 +46,8 @@ pub(crate) fn running(stack: &Stack, wanted: usize) -> anyhow::Result<()> {
         let (machines, infrastructure): (Vec<Value>, Vec<Value>) =
             both.into_iter().partition(|one| one["kind"] == "Machine");
         let provisioned = count(&infrastructure, |one| {
-            one["status"]["initialization"]["provisioned"] == true
+            // The older version has the second member.
+            one["status"]["initialization"]["provisioned"] == true || one["status"]["ready"] == true
         });
         let run = count(&machines, |one| one["status"]["phase"] == "Running");
         last = format!(

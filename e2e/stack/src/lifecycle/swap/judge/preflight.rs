@@ -8,7 +8,7 @@ use crate::lifecycle::swap::stage::{host, stops};
 
 impl Turn {
     pub(super) fn stopped(&self) -> Proof {
-        let expected = stops(self.to);
+        let expected = stops(self.to, &self.release);
         anyhow::ensure!(
             self.stops == expected,
             "preflight stops for {:?}, expected {expected:?}",

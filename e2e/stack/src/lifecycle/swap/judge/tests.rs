@@ -9,6 +9,7 @@ fn quiet() -> Turn {
     let work = InFlight::of(0);
     let mut turn = Turn {
         to: Family::Ours,
+        release: GoRelease::for_test(),
         way: Way::Scale,
         marks: [10, 20, 30].map(|revision| Mark {
             revision,
@@ -23,7 +24,7 @@ fn quiet() -> Turn {
         gaps: [("hosts", Some(1)), ("addresses", Some(2)), ("machines", Some(3))],
         versions: Versions::new(),
         named: BTreeSet::new(),
-        stops: stops(Family::Ours),
+        stops: stops(Family::Ours, &GoRelease::for_test()),
         refusals: Vec::new(),
         session: String::new(),
         predicted: String::new(),
@@ -57,7 +58,8 @@ fn quiet() -> Turn {
         };
         turn.marks[mark].machines.insert(REBOOTED, on);
     }
-    turn.writes[1].push(leads(products()[0].user, products()[0].lease));
+    let [hosts, ..] = products(&turn.release);
+    turn.writes[1].push(leads(hosts.user(), hosts.lease));
     turn
 }
 
@@ -134,7 +136,8 @@ type Violation = (&'static str, Box<dyn Fn(&mut Turn)>);
 #[test]
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 fn each_invariant_has_a_violation() {
-    let user = products()[0].user;
+    let [hosts, addresses, _] = products(&GoRelease::for_test());
+    let (user, of_addresses) = (hosts.user(), addresses.user());
     let table: [Violation; 25] = [
         ("no_product", Box::new(|turn| turn.gaps[1].1 = None)),
         ("no_product", Box::new(|turn| turn.gaps[2].1 = Some(20_001))),
@@ -225,8 +228,8 @@ fn each_invariant_has_a_violation() {
         // A manager that elects no leader leads from its first write.
         (
             "no_old_manager",
-            Box::new(|turn| {
-                let mut writes = ["capm3/v1", "manager/v0"].map(|agent| write(products()[1].user, agent, 7));
+            Box::new(move |turn| {
+                let mut writes = ["capm3/v1", "manager/v0"].map(|agent| write(of_addresses, agent, 7));
                 writes[1].at = 1;
                 turn.writes[1].extend(writes);
             }),
@@ -285,7 +288,7 @@ fn asked_work_breaks_nothing() {
     ]);
     turn.named.insert(host(16));
     // The writes of the old manager, before the new one leads, are not counted.
-    let user = products()[0].user;
+    let user = products(&turn.release)[0].user();
     turn.writes[1].splice(0..0, ["manager/v0"; 2].map(|agent| write(user, agent, 7)));
     turn.writes[1].push(write(user, "capm3/v1", 7));
     assert!(broken(&turn).is_empty(), "{:?}", broken(&turn));

@@ -1,0 +1,112 @@
+//! The longer way back to an older release: objects stored in its version, and what no Go manager would remove.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use serde_json::Value;
+
+use super::managers::Installer;
+use crate::claims::stack::Stack;
+use crate::pki::ADMIN;
+use crate::products::load::{list, name};
+use crate::products::machines::NAMESPACE;
+use crate::wait::until;
+
+const OLDER: &str = "v1beta1";
+/// The API server uses another storage version a moment after its definition has changed.
+const REWRITTEN: Duration = Duration::from_secs(60);
+
+impl Installer<'_> {
+    /// Stores objects in the version of the older release, while this program still converts them. Nothing to do for a
+    /// release that has the newer one.
+    pub(super) fn store_as_older(&self) -> anyhow::Result<()> {
+        let kinds = self.upstream.release.older();
+        for kind in kinds {
+            let patch = format!("--patch={}", store_older(&read(self.stack(), kind)?)?);
+            let words = ["kubectl", "patch", "crd", kind, "--type=json", &patch];
+            self.session.must(self.stack(), &words)?;
+        }
+        for kind in kinds {
+            for object in list(self.stack(), NAMESPACE, kind)? {
+                self.rewrite(kind, &object)?;
+            }
+            let stored = format!(r#"--patch={{"status":{{"storedVersions":["{OLDER}"]}}}}"#);
+            let words = ["kubectl", "patch", "crd", kind, "--subresource=status", "--type=merge"];
+            self.session.must(self.stack(), &[&words[..], &[&stored]].concat())?;
+        }
+        Ok(())
+    }
+
+    /// An empty patch writes an object only if it is stored otherwise: then it has another version.
+    fn rewrite(&self, kind: &str, object: &Value) -> anyhow::Result<()> {
+        let (name, before) = (name(object), &object["metadata"]["resourceVersion"]);
+        let words = [
+            "--namespace",
+            NAMESPACE,
+            "patch",
+            kind,
+            &name,
+            "--type=merge",
+            "--patch={}",
+        ];
+        let words = [&words[..], &["--output=jsonpath={.metadata.resourceVersion}"]].concat();
+        until(REWRITTEN, &format!("{kind} {name} to be stored as {OLDER}"), || {
+            let now = self.stack().kubectl(&words)?;
+            Ok((*before != now).then_some(()))
+        })
+    }
+
+    /// Removes from objects what the older release would leave on them for ever.
+    pub(super) fn hand_back(&self) -> anyhow::Result<()> {
+        let program = self.program.to_str().context("the program's name is not text")?;
+        let kubeconfig = format!("--kubeconfig={}", self.stack().places.kubeconfig(ADMIN).display());
+        self.session.must(self.stack(), &[program, "hand-back", &kubeconfig])
+    }
+}
+
+fn read(stack: &Stack, crd: &str) -> anyhow::Result<Value> {
+    Ok(serde_json::from_str(&stack.kubectl(&[
+        "get",
+        "crd",
+        crd,
+        "--output=json",
+    ])?)?)
+}
+
+/// The JSON patch that makes `v1beta1` the storage version, wherever it is in the list.
+fn store_older(crd: &Value) -> anyhow::Result<Value> {
+    let mut operations = Vec::new();
+    let mut is_there = false;
+    for (index, version) in crd["spec"]["versions"].as_array().into_iter().flatten().enumerate() {
+        let (path, is_older) = (format!("/spec/versions/{index}"), version["name"] == OLDER);
+        is_there |= is_older;
+        operations.push(serde_json::json!({"op": "test", "path": format!("{path}/name"), "value": version["name"]}));
+        operations.push(serde_json::json!({"op": "replace", "path": format!("{path}/storage"), "value": is_older}));
+    }
+    anyhow::ensure!(is_there, "{} has no version {OLDER}", name(crd));
+    Ok(operations.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn older_version_becomes_the_only_one_that_is_stored() {
+        let crd = json!({"metadata": {"name": "a"}, "spec": {"versions": [
+            {"name": "v1beta2", "storage": true}, {"name": "v1beta1", "storage": false}]}});
+        let patch = store_older(&crd).unwrap();
+        assert_eq!(
+            patch,
+            json!([
+                {"op": "test", "path": "/spec/versions/0/name", "value": "v1beta2"},
+                {"op": "replace", "path": "/spec/versions/0/storage", "value": false},
+                {"op": "test", "path": "/spec/versions/1/name", "value": "v1beta1"},
+                {"op": "replace", "path": "/spec/versions/1/storage", "value": true},
+            ])
+        );
+        assert!(store_older(&json!({"spec": {"versions": []}})).is_err());
+    }
+}

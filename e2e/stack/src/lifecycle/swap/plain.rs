@@ -1,0 +1,101 @@
+//! Plain commands that Kubernetes may refuse. Pure.
+
+use anyhow::ensure;
+
+use super::products::{HOSTS, INFRASTRUCTURE, IPAM};
+use super::session::Typed;
+
+/// A plain command, and a part of the one that works where Kubernetes refuses it.
+pub(super) struct Plain {
+    pub(super) is_forced: bool,
+    pub(super) files: &'static [&'static str],
+    /// A part of the answer.
+    reason: &'static str,
+    pub(super) works: &'static str,
+}
+
+/// Whether a plain command is refused, and whether preflight names the one that works instead.
+#[derive(Debug, Clone)]
+pub(super) struct Refusal {
+    pub(super) plain: String,
+    pub(super) is_refused: bool,
+    pub(super) is_named: bool,
+}
+
+pub(super) const PLAIN: [Plain; 3] = [
+    Plain {
+        is_forced: false,
+        files: &[IPAM, INFRASTRUCTURE],
+        reason: "conflict",
+        works: "--force-conflicts",
+    },
+    Plain {
+        is_forced: true,
+        files: &[INFRASTRUCTURE],
+        reason: "is invalid",
+        works: "kubectl patch crd",
+    },
+    Plain {
+        is_forced: true,
+        files: &[HOSTS],
+        reason: "is invalid",
+        works: "kubectl delete validatingwebhookconfiguration",
+    },
+];
+
+impl Plain {
+    pub(super) fn command(&self) -> String {
+        let forced = if self.is_forced { " --force-conflicts" } else { "" };
+        format!("kubectl apply --server-side{forced} -f {}", self.files.join(","))
+    }
+
+    /// Whether the command was refused for its own reason, of the several that a file may meet. Another one is an error.
+    pub(super) fn is_refused(&self, file: &str, typed: &Typed) -> anyhow::Result<bool> {
+        let mut known = PLAIN.iter().filter(|one| one.files.contains(&file));
+        ensure!(
+            typed.succeeded || known.any(|one| typed.printed.contains(one.reason)),
+            "{file} is refused for a reason that the suite does not know:\n{}",
+            typed.printed
+        );
+        Ok(!typed.succeeded && typed.printed.contains(self.reason))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_for_an_unknown_reason_is_an_error() {
+        let [conflicts, definition, webhooks] = &PLAIN;
+        let table = [
+            (conflicts, IPAM, true, "a conflict of the past", Some(false)),
+            (conflicts, IPAM, false, "1 conflict: with clusterctl", Some(true)),
+            (
+                conflicts,
+                INFRASTRUCTURE,
+                false,
+                "the definition is invalid",
+                Some(false),
+            ),
+            (
+                definition,
+                INFRASTRUCTURE,
+                false,
+                "the definition is invalid",
+                Some(true),
+            ),
+            (conflicts, IPAM, false, "the definition is invalid", None),
+            (webhooks, HOSTS, false, "1 conflict: with clusterctl", None),
+            (webhooks, HOSTS, false, "connection refused", None),
+        ];
+        for (plain, file, succeeded, printed, expected) in table {
+            let typed = Typed {
+                succeeded,
+                printed: printed.to_owned(),
+            };
+            let is_refused = plain.is_refused(file, &typed).ok();
+            assert_eq!(is_refused, expected, "{file} {succeeded}: {printed}");
+        }
+    }
+}
