@@ -233,7 +233,8 @@ fn owned_by_a_machine(host: &Host<'_>) -> Option<Finding> {
     let mut owners = owners.filter(|owner| owner.kind == Metal3Machine::KIND);
     let owner = &owners.next()?.name;
     let what = format!("has the owner Metal3Machine {owner}, which is removed when the host is kept or released");
-    let cure = "where the API server runs OwnerReferencesPermissionEnforcement, remove this owner before the switch";
+    let cure = "where the API server runs OwnerReferencesPermissionEnforcement, remove this owner when the Go manager of machines \
+                was scaled to 0; it writes the owner again";
     Some(host.finding(Decision::Go, what, cure).row("host-machine-owner"))
 }
 

@@ -1,4 +1,5 @@
-//! The longer way back to an older release: objects stored in its version, and what no Go manager would remove.
+//! What a switch from and to an older release needs besides: owners of hosts, objects stored in its version, and what no Go
+//! manager would remove.
 
 use std::time::Duration;
 
@@ -17,6 +18,29 @@ const OLDER: &str = "v1beta1";
 const REWRITTEN: Duration = Duration::from_secs(60);
 
 impl Installer<'_> {
+    /// Removes the owners that older Go managers write into hosts, and that this program may not remove: the stack's API server
+    /// lets only those change owners who may delete the object.
+    pub(super) fn disown_hosts(&self) -> anyhow::Result<()> {
+        const NONE: &str = r#"--patch={"metadata":{"ownerReferences":null}}"#;
+        for host in list(self.stack(), NAMESPACE, "baremetalhosts")?
+            .iter()
+            .filter(|host| is_owned(host))
+        {
+            let words = [
+                "kubectl",
+                "patch",
+                "bmh",
+                "--namespace",
+                NAMESPACE,
+                &name(host),
+                "--type=merge",
+                NONE,
+            ];
+            self.session.must(self.stack(), &words)?;
+        }
+        Ok(())
+    }
+
     /// Stores objects in the version of the older release, while this program still converts them. Nothing to do for a
     /// release that has the newer one.
     pub(super) fn store_as_older(&self) -> anyhow::Result<()> {
@@ -56,8 +80,16 @@ impl Installer<'_> {
         })
     }
 
-    /// Removes from objects what the older release would leave on them for ever.
+    /// Removes from objects what the older release would leave on them for ever. Nothing answers the webhooks of addresses any
+    /// more, as those of hosts, which are gone already.
     pub(super) fn hand_back(&self) -> anyhow::Result<()> {
+        for task in ["validating", "mutating"] {
+            let (kind, name) = (
+                format!("{task}webhookconfiguration"),
+                format!("ipam-{task}-webhook-configuration"),
+            );
+            self.session.must(self.stack(), &["kubectl", "delete", &kind, &name])?;
+        }
         let program = self.program.to_str().context("the program's name is not text")?;
         let kubeconfig = format!("--kubeconfig={}", self.stack().places.kubeconfig(ADMIN).display());
         self.session.must(self.stack(), &[program, "hand-back", &kubeconfig])
@@ -71,6 +103,11 @@ fn read(stack: &Stack, crd: &str) -> anyhow::Result<Value> {
         crd,
         "--output=json",
     ])?)?)
+}
+
+fn is_owned(host: &Value) -> bool {
+    let mut owners = host["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    owners.any(|owner| owner["kind"] == "Metal3Machine")
 }
 
 /// The JSON patch that makes `v1beta1` the storage version, wherever it is in the list.
@@ -92,6 +129,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn host_of_an_older_release_is_owned_by_its_machine() {
+        let host = |owners: Value| json!({"metadata": {"ownerReferences": owners}});
+        assert!(is_owned(&host(json!([{"kind": "Other"}, {"kind": "Metal3Machine"}]))));
+        assert!(!is_owned(&host(json!([{"kind": "Other"}]))) && !is_owned(&host(Value::Null)));
+    }
 
     #[test]
     fn older_version_becomes_the_only_one_that_is_stored() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::plain::Plain;
-use super::products::{Family, IPAM, Product, products};
+use super::products::{Family, INFRASTRUCTURE, IPAM, Product, products};
 use super::session::Session;
 use super::upstream::Upstream;
 use crate::claims::stack::Stack;
@@ -127,19 +127,25 @@ impl Installer<'_> {
     /// Switches to these managers.
     pub(super) fn switch(&self, to: Family, way: Way) -> anyhow::Result<()> {
         let all = self.products();
-        if to == Family::Go && self.upstream.release.needs_hand_back() {
+        let hands_back = to == Family::Go && self.upstream.release.needs_hand_back();
+        if hands_back {
             self.store_as_older()?;
             for product in &all {
                 self.stop(to.other(), product)?;
             }
-            self.hand_back()?;
         }
         self.before_apply(to)?;
+        if hands_back {
+            self.hand_back()?;
+        }
         match way {
             Way::Scale => {
                 for product in all {
-                    if to == Family::Ours || !self.upstream.release.needs_hand_back() {
+                    if !hands_back {
                         self.stop(to.other(), &product)?;
+                    }
+                    if to == Family::Ours && product.file == INFRASTRUCTURE {
+                        self.disown_hosts()?;
                     }
                     self.apply(to, &product, true)?;
                     // Where the file does not contain the replicas, they stay as they were scaled.
@@ -158,6 +164,9 @@ impl Installer<'_> {
                 let upgrade = ["clusterctl", "upgrade", "apply", "--infrastructure", &infrastructure];
                 let upgrade = [&upgrade[..], &["--ipam", &addresses, "--wait-providers"]].concat();
                 self.session.must(self.stack(), &upgrade)?;
+                if to == Family::Ours {
+                    self.disown_hosts()?;
+                }
             }
         }
         self.rolled_out(to)
