@@ -27,6 +27,8 @@ pub const MANAGED_BY_ANNOTATION: &str = "cluster.x-k8s.io/managed-by";
 pub const CLONED_FROM_NAME_ANNOTATION: &str = "cluster.x-k8s.io/cloned-from-name";
 /// Annotation: kind and group of the template an object was made from.
 pub const CLONED_FROM_GROUP_KIND_ANNOTATION: &str = "cluster.x-k8s.io/cloned-from-groupkind";
+/// Annotation on a MachineDeployment that the cluster autoscaler scales: the largest number of its machines.
+pub const AUTOSCALER_MAX_SIZE_ANNOTATION: &str = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size";
 
 /// Annotation on a Machine and its objects while Cluster API updates them in place.
 pub const UPDATE_IN_PROGRESS_ANNOTATION: &str = "in-place-updates.internal.cluster.x-k8s.io/update-in-progress";

@@ -3,6 +3,7 @@
 //!
 //! Objects are stored as `v1beta2`. `v1beta1` is served for older clients.
 
+mod capacity;
 pub mod conditions;
 pub mod conversion;
 mod definitions;
@@ -13,6 +14,7 @@ mod shared;
 pub mod v1beta1;
 pub mod v1beta2;
 
+pub use capacity::{Metal3MachineTemplateStatus, NodeInfo};
 pub use definitions::definitions;
 pub use label_prefixes::{LabelPrefixError, label_prefixes};
 pub use rules::reviewers;

@@ -4,6 +4,7 @@
 //! [`controller`] watches and writes.
 #![warn(missing_docs)]
 
+pub mod capacity;
 pub mod cluster;
 pub mod controller;
 pub mod data;

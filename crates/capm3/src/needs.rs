@@ -19,14 +19,14 @@ role! {
     pub struct Machines {
         Metal3Cluster: Get, List, Watch, Patch, PatchStatus, UpdateFinalizers, Delete;
         Metal3Machine: Get, List, Watch, Patch, PatchStatus;
-        Metal3MachineTemplate: Get, List, Watch;
+        Metal3MachineTemplate: Get, List, Watch, PatchStatus;
         Metal3DataClaim: List, Watch, Create, Patch, Delete;
         Metal3Data: List, Watch;
         BareMetalHost: Get, List, Watch, Patch;
         Cluster: List, Watch;
         Machine: List, Watch;
         MachineSet: Get;
-        MachineDeployment: Get;
+        MachineDeployment: Get, List, Watch;
         Secret: Get, Create, Patch;
         IPClaim: Get, Create, Patch;
         IPAddressClaim: Get, Create, Patch;

@@ -24,6 +24,16 @@ pub mod machine {
     }
 }
 
+/// Of Metal3MachineTemplates.
+pub mod template {
+    use metal3_domain::reasons;
+
+    reasons! {
+        /// Wait: the selector of hosts cannot be read.
+        pub INVALID_SELECTOR = "InvalidHostSelector";
+    }
+}
+
 /// Of Metal3Remediations.
 pub mod remediation {
     use metal3_domain::reasons;

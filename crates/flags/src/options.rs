@@ -62,6 +62,8 @@ pub struct AtOnce {
     pub clusters: usize,
     /// Metal3Machines.
     pub machines: usize,
+    /// Metal3MachineTemplates.
+    pub machine_templates: usize,
     /// Metal3DataTemplates.
     pub templates: usize,
     /// Metal3Data.
@@ -187,6 +189,7 @@ impl Reader<'_> {
             at_once: AtOnce {
                 clusters: self.workers("metal3cluster-concurrency"),
                 machines: self.workers("metal3machine-concurrency"),
+                machine_templates: self.workers("metal3machinetemplate-concurrency"),
                 templates: self.workers("metal3datatemplate-concurrency"),
                 data: self.workers("metal3data-concurrency"),
                 remediations: self.workers("metal3remediation-concurrency"),

@@ -204,7 +204,12 @@ pub const TABLE: &[Flag] = &[
         "10",
         "Concurrent reconciles of Metal3Machines",
     ),
-    number(CAPM3, "metal3machinetemplate-concurrency", "10", "").handled(WITH_MACHINES),
+    number(
+        CAPM3,
+        "metal3machinetemplate-concurrency",
+        "10",
+        "Concurrent reconciles of Metal3MachineTemplates",
+    ),
     number(
         CAPM3,
         "metal3remediation-concurrency",

@@ -164,16 +164,17 @@ fn lease_of_the_host_controllers_is_set_in_seconds() {
 fn capm3_flags_have_the_go_manager_s_defaults() {
     let usual = options("--controllers=capm3");
     assert_eq!(usual.controllers, [Owner::Capm3]);
-    let at_once = |clusters, machines, templates, data, remediations| AtOnce {
+    let at_once = |clusters, machines, machine_templates, templates, data, remediations| AtOnce {
         clusters,
         machines,
+        machine_templates,
         templates,
         data,
         remediations,
     };
     assert_eq!(
         (usual.at_once, usual.names_claims_by_host),
-        (at_once(10, 10, 10, 10, 10), false)
+        (at_once(10, 10, 10, 10, 10, 10), false)
     );
     assert_eq!(usual.workload_pace, None);
     assert_eq!((usual.adopts_namesakes, usual.wakes_control_planes), (false, false));
@@ -181,11 +182,11 @@ fn capm3_flags_have_the_go_manager_s_defaults() {
                 --diagnostics-address=:8443 --insecure-diagnostics=false --metal3cluster-concurrency=1 \
                 --metal3machine-concurrency=2 --metal3datatemplate-concurrency=3 --metal3data-concurrency=4 \
                 --clustercache-client-qps=5 --clustercache-client-burst=6 --skip-crd-migration-phases=All \
-                --metal3remediation-concurrency=5 --adopt-same-name-clusters --nudge-control-plane";
+                --metal3machinetemplate-concurrency=6 --metal3remediation-concurrency=5 --adopt-same-name-clusters --nudge-control-plane";
     let given = options(line);
     assert_eq!(
         (given.at_once, given.names_claims_by_host),
-        (at_once(1, 2, 3, 4, 5), true)
+        (at_once(1, 2, 6, 3, 4, 5), true)
     );
     assert_eq!((given.pace, given.workload_pace), (None, Some((5.0, 6))));
     assert_eq!((given.adopts_namesakes, given.wakes_control_planes), (true, true));

@@ -25,6 +25,7 @@ impl Hub for hub::Metal3MachineTemplate {
                 },
                 node_reuse: Some(self.spec.node_reuse == Some(true)),
             },
+            status: self.status.clone(),
         }
     }
 
@@ -38,6 +39,7 @@ impl Hub for hub::Metal3MachineTemplate {
                 },
                 node_reuse: spoke.spec.node_reuse.and_then(non_default),
             },
+            status: spoke.status.clone(),
         })
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::host_selector::HostSelector;
 use super::image::{CustomDeploy, Image};
 use super::status::NewerStatus;
-use crate::infrastructure::{CleaningMode, MachineAddress};
+use crate::infrastructure::{CleaningMode, MachineAddress, Metal3MachineTemplateStatus};
 use crate::kind::kind;
 use crate::meta::{LegacyCondition, ObjectReference, SecretReference, Time};
 
@@ -100,6 +100,7 @@ kind! {
     /// A template from which Metal3Machine objects are made.
     pub struct Metal3MachineTemplate in "infrastructure.cluster.x-k8s.io" / "v1beta1" as "metal3machinetemplates" {
         spec: Metal3MachineTemplateSpec,
+        status: Metal3MachineTemplateStatus,
     }
 }
 

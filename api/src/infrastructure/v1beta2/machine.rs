@@ -7,7 +7,7 @@ use super::host_selector::HostSelector;
 use super::image::{CustomDeploy, Image};
 use super::reference::{IdentityReference, LocalName, Metal3ObjectRef};
 use super::status::{DeprecatedStatus, Initialization};
-use crate::infrastructure::{CleaningMode, MachineAddress};
+use crate::infrastructure::{CleaningMode, MachineAddress, Metal3MachineTemplateStatus};
 use crate::kind::kind;
 use crate::meta::{Condition, SecretReference, TemplateMetadata, Time};
 
@@ -135,6 +135,7 @@ kind! {
     /// A template from which Metal3Machine objects are made.
     pub struct Metal3MachineTemplate in "infrastructure.cluster.x-k8s.io" / "v1beta2" as "metal3machinetemplates" {
         spec: Metal3MachineTemplateSpec,
+        status: Metal3MachineTemplateStatus,
     }
 }
 

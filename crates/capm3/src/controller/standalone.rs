@@ -14,6 +14,7 @@ use metal3_runtime::write::{Mode, Writer};
 use tokio_util::sync::CancellationToken;
 
 use super::caches::Caches;
+use crate::capacity::reconciler as capacity;
 use crate::cluster;
 use crate::cluster::sources::WatchedSources;
 use crate::data::claims::Naming;
@@ -86,7 +87,7 @@ impl Standalone {
         pools: &data::caches::Caches,
         events: &EventRecorder,
         stop: &CancellationToken,
-    ) -> [Task; 3] {
+    ) -> [Task; 4] {
         let metrics = &self.metrics;
         let sources = Arc::new(WatchedSources::new(self.client.clone(), None, Arc::clone(&self.clock)));
         let touch_writer = self
@@ -120,9 +121,19 @@ impl Standalone {
                 watch_filter: None,
                 workers: self.workers,
             },
+            writer.clone(),
+        );
+        let templates = capacity::controller(
+            capacity::Parts {
+                caches: caches.clone(),
+                clock: Arc::clone(&self.clock),
+                metrics: metrics.clone(),
+                watch_filter: None,
+                workers: self.workers,
+            },
             writer,
         );
-        let (first, second, third) = (stop.clone(), stop.clone(), stop.clone());
+        let [first, second, third, fourth] = std::array::from_fn(|_| stop.clone());
         [
             Box::pin(async move {
                 clusters.run(first).await;
@@ -132,6 +143,9 @@ impl Standalone {
             }),
             Box::pin(async move {
                 sources.run(third).await;
+            }),
+            Box::pin(async move {
+                templates.run(fourth).await;
             }),
         ]
     }

@@ -23,7 +23,7 @@ pub mod reuse;
 mod rules;
 pub mod select;
 mod states;
-mod watches;
+pub(crate) mod watches;
 
 #[cfg(test)]
 mod tests;

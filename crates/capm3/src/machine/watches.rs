@@ -84,7 +84,7 @@ impl RelatedKeys {
 }
 
 /// The fields that decide whether a machine can claim a host.
-fn claim_relevant_fields(host: &BareMetalHost) -> impl PartialEq + '_ {
+pub(crate) fn claim_relevant_fields(host: &BareMetalHost) -> impl PartialEq + '_ {
     let meta = &host.metadata;
     let state = matches!(
         host.status.provisioning.state,

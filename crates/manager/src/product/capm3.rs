@@ -6,6 +6,7 @@ use metal3_api::cluster::names::{GROUP as CLUSTER_API, IPAM_GROUP};
 use metal3_api::infrastructure::v1beta2::Metal3Remediation;
 use metal3_api::{infrastructure, metal3};
 use metal3_capi::workload::{Remote, Repairs};
+use metal3_capm3::capacity::reconciler as capacity;
 use metal3_capm3::cluster::reconciler as clusters;
 use metal3_capm3::cluster::sources::{ControlPlaneTouch, WatchedSources};
 use metal3_capm3::controller::caches::Caches;
@@ -55,6 +56,7 @@ pub(super) const PRODUCT: Product = Product {
         Kind::new(IPAM_GROUP, "v1beta2", "ipaddresses", CORE),
         Kind::new(CLUSTER_API, "v1beta2", "clusters", CORE),
         Kind::new(CLUSTER_API, "v1beta2", "machines", CORE),
+        Kind::new(CLUSTER_API, "v1beta2", "machinedeployments", CORE),
     ],
     lease: CAPM3_LEASE,
     replaces: &[guard::CAPM3],
@@ -123,6 +125,7 @@ fn controllers(session: &Session, all: AllCaches, write_access: WriteAccess) -> 
     let clusters = clusters::controller(cluster, writer.clone());
     let remediation = remediation_parts(session, remediations, &caches, (&workloads, &events));
     let remediations = remediation::controller(remediation, of_remediations);
+    let machine_templates = capacity::controller(capacity_parts(session, &caches), writer.clone());
     let machines = machines::controller(machine_parts(session, caches, (&workloads, &events)), writer);
     let (templates, objects) = data::controllers(data_parts(session, data, events), &of_data);
     Box::new(move |stop| {
@@ -135,6 +138,7 @@ fn controllers(session: &Session, all: AllCaches, write_access: WriteAccess) -> 
                     templates.run(stop.clone()),
                     objects.run(stop.clone()),
                     remediations.run(stop.clone()),
+                    machine_templates.run(stop.clone()),
                 );
                 // Running reconciles may still write into workload clusters.
                 reached.cancel();
@@ -200,6 +204,16 @@ fn remediation_parts(
         metrics: session.metrics.clone(),
         watch_filter: session.options.watch_filter.clone(),
         workers: session.options.at_once.remediations,
+    }
+}
+
+fn capacity_parts(session: &Session, caches: &Caches) -> capacity::Parts {
+    capacity::Parts {
+        caches: caches.clone(),
+        clock: Arc::clone(&session.clock),
+        metrics: session.metrics.clone(),
+        watch_filter: session.options.watch_filter.clone(),
+        workers: session.options.at_once.machine_templates,
     }
 }
 

@@ -402,6 +402,6 @@ async fn one_watch_a_kind_feeds_all_five_controllers() {
     let twice = watches
         .iter()
         .find(|((.., resource), count)| *count != expected(resource));
-    assert!(watches.len() == 15 && twice.is_none(), "{watches:?}");
+    assert!(watches.len() == 16 && twice.is_none(), "{watches:?}");
     assert_eq!(replica.end().await, Ended::Stopped);
 }

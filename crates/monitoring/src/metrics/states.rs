@@ -88,6 +88,14 @@ pub(super) const METRICS: &[Metric] = &[
             "machines that have been in a state for longer than its objective",
         ),
     ),
+    machine(
+        Gauge,
+        (
+            "metal3_template_available_hosts",
+            "namespace,template",
+            "hosts that a machine of the template could take now, for templates of autoscaled MachineDeployments",
+        ),
+    ),
     metric(
         Gauge,
         "ipam",

@@ -12,6 +12,12 @@ pub fn cluster_api() -> Vec<Definition> {
         (IPAM, "IPAddress", "ipaddresses", "ipaddress"),
         ("cluster.x-k8s.io", "Cluster", "clusters", "cluster"),
         ("cluster.x-k8s.io", "Machine", "machines", "machine"),
+        (
+            "cluster.x-k8s.io",
+            "MachineDeployment",
+            "machinedeployments",
+            "machinedeployment",
+        ),
     ]
     .into_iter()
     .map(|(group, kind, plural, singular)| Definition {

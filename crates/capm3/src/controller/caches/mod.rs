@@ -2,7 +2,7 @@
 //!
 //! Mappings between kinds read [`SharedIndexes`], because a cache handler must not lock another cache.
 
-use metal3_api::cluster::{Cluster, Machine};
+use metal3_api::cluster::{Cluster, Machine, MachineDeployment};
 use metal3_api::infrastructure::names::MACHINE_FINALIZER;
 use metal3_api::infrastructure::v1beta2::{
     Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine, Metal3MachineTemplate,
@@ -12,6 +12,7 @@ use metal3_capi::{owner, progress};
 use metal3_runtime::cache::{Change, Index, Indexes, Key, SharedCache, SharedIndexes};
 use metal3_runtime::watch::{WatchConfig, WatchSet};
 
+use crate::capacity::DeploymentIndexes;
 use crate::cluster::cluster_name;
 use crate::endpoint::render;
 use crate::machine::facts::{associated, is_machine, named, template_of};
@@ -30,6 +31,8 @@ pub struct Caches {
     pub metal3_machines: SharedCache<Metal3Machine, SharedIndexes<MachineIndexes>>,
     /// Templates of machines.
     pub machine_templates: SharedCache<Metal3MachineTemplate>,
+    /// MachineDeployments, with the templates that the autoscaled ones use.
+    pub deployments: SharedCache<MachineDeployment, SharedIndexes<DeploymentIndexes>>,
     /// Claims on data.
     pub claims: SharedCache<Metal3DataClaim>,
     /// Data.
@@ -170,6 +173,7 @@ impl Caches {
             .whole(&self.metal3_clusters)
             .whole(&self.metal3_machines)
             .whole(&self.machine_templates)
+            .whole(&self.deployments)
             .whole(&self.claims)
             .whole(&self.data)
             .whole(&self.hosts)

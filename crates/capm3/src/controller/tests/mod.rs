@@ -1,5 +1,6 @@
 //! The controllers on a simulated API server.
 
+mod capacity;
 mod clusterctl;
 mod faults;
 mod invalid_specs;

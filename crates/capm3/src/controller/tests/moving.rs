@@ -17,6 +17,7 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::Clock;
 use metal3_harness::{Instance, State, TestEnv};
 use metal3_runtime::clock::TimerClock;
+use metal3_runtime::metrics::Metrics;
 use metal3_sim_cluster::{Cluster, Options};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -82,7 +83,7 @@ async fn paused_cluster(pool: Pool) -> Vec<Saved> {
     let cluster = Cluster::start(&Options::seeded(1));
     cluster.install(&kinds()).unwrap();
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-    let _program = start(&cluster.client("capm3"), &clock, true);
+    let _program = start(&cluster.client("capm3"), &clock, true, &Metrics::new());
     let _addresses = address_management(&cluster.client("addresses"), &clock);
     let user = cluster.client("user");
     for stage in 0..3 {

@@ -72,9 +72,10 @@ pub(super) fn standalone(client: &kube::Client, clock: &Arc<dyn Clock>) -> Stand
 }
 
 /// Starts the program. Dropping the set stops it.
-pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, with_data: bool) -> JoinSet<()> {
+pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, with_data: bool, metrics: &Metrics) -> JoinSet<()> {
     let alone = Standalone {
         with_data,
+        metrics: metrics.clone(),
         ..standalone(client, clock)
     };
     alone.tasks().into_iter().collect()
@@ -83,7 +84,7 @@ pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, with_data: bo
 /// Runs the program of a crash sweep.
 pub(super) fn run(instance: Instance, with_data: bool) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {
-        let _tasks = start(&instance.client, &instance.clock, with_data);
+        let _tasks = start(&instance.client, &instance.clock, with_data, &Metrics::new());
         pending().await
     })
 }

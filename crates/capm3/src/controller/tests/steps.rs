@@ -24,13 +24,7 @@ pub(super) const CLUSTER: &str = "edge";
 /// The kinds of the server, in the stored version, with a control plane and an infrastructure of other providers. The
 /// crate of the host controllers checks the rules of host changes.
 pub(super) fn kinds() -> Vec<Definition> {
-    const FOREIGN: [&str; 5] = [
-        "KamajiControlPlane",
-        "ByoCluster",
-        "KubeadmControlPlane",
-        "MachineSet",
-        "MachineDeployment",
-    ];
+    const FOREIGN: [&str; 4] = ["KamajiControlPlane", "ByoCluster", "KubeadmControlPlane", "MachineSet"];
     const KINDS: [&str; 6] = [
         "metal3clusters",
         "metal3machines",
@@ -139,7 +133,7 @@ pub(super) async fn edit<K: UserKind>(user: &kube::Client, name: &str, change: V
         .unwrap();
 }
 
-async fn edit_status<K: UserKind>(user: &kube::Client, name: &str, change: Value) {
+pub(super) async fn edit_status<K: UserKind>(user: &kube::Client, name: &str, change: Value) {
     let api: Api<K> = Api::default_namespaced(user.clone());
     api.patch_status(name, &PatchParams::default(), &Patch::Merge(change))
         .await

@@ -11,6 +11,7 @@ use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::Clock;
 use metal3_runtime::clock::TimerClock;
+use metal3_runtime::metrics::Metrics;
 use metal3_sim_cluster::{Cluster, Options};
 use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::json;
@@ -30,6 +31,7 @@ pub(super) const PROGRAM: &str = "capm3";
 pub(super) struct Run {
     pub(super) cluster: Cluster,
     pub(super) user: kube::Client,
+    pub(super) metrics: Metrics,
     _program: JoinSet<()>,
 }
 
@@ -38,9 +40,11 @@ impl Run {
         let cluster = Cluster::start(&Options::seeded(1));
         cluster.install(&kinds()).unwrap();
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+        let metrics = Metrics::new();
         Self {
             user: cluster.client("user"),
-            _program: start(&cluster.client(PROGRAM), &clock, false),
+            _program: start(&cluster.client(PROGRAM), &clock, false, &metrics),
+            metrics,
             cluster,
         }
     }
