@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use metal3_runtime::admin::{CheckResult, Health};
+use metal3_runtime::cache::Unwatched;
 use metal3_runtime::guard::{Guard, GuardStatus};
 use metal3_runtime::watch::WatchHealth;
 use tokio_util::sync::CancellationToken;
@@ -118,6 +119,7 @@ impl Process {
                 drop(servers.tasks.spawn(task(servers.closing.clone())));
             }
             self.add_watch_checks(name, &health);
+            self.add_permission_check(name, &health);
         }
         Ok(lead(terms, servers, stop).await)
     }
@@ -149,6 +151,22 @@ impl Process {
                 CheckResult::failed_unless(pulse.is_alive(), why)
             });
         }
+    }
+
+    /// Reports optional kinds that this process may not watch. It works without them.
+    fn add_permission_check(&self, name: &str, watch_health: &[WatchHealth]) {
+        let watches = watch_health.to_vec();
+        self.ready.add(format!("permissions-{name}"), move || {
+            let is_refused = |pulse: &&WatchHealth| pulse.unwatched() == Some(Unwatched::NotPermitted);
+            let refused: Vec<&str> = watches.iter().filter(is_refused).map(WatchHealth::kind).collect();
+            if refused.is_empty() {
+                return CheckResult::Passed;
+            }
+            CheckResult::Note(format!(
+                "this program may not list and watch {}, so these objects have no effect; apply the roles of this release",
+                refused.join(", ")
+            ))
+        });
     }
 
     /// An idle group is ready: otherwise its webhooks would be unavailable to clients.

@@ -1,5 +1,7 @@
 //! Reasons of Events and waits.
 
+use std::time::Duration;
+
 use metal3_runtime::cache::Key;
 use metal3_runtime::plan::UnknownReason;
 use metal3_runtime::work::Next;
@@ -25,11 +27,18 @@ metal3_domain::reasons! {
     pub INDEXES_TRUNCATED = "IndexesTruncated";
 }
 
+/// A kind without objects whose first list is complete wakes nothing.
+const PERMISSION_RECHECK: Duration = Duration::from_mins(1);
+
 /// The wait for an object that is not listed yet, or that cannot be read until a user corrects it.
 pub(crate) fn unreadable(kind: &str, key: &Key, why: &UnknownReason) -> Next {
     match why {
         UnknownReason::NotListed | UnknownReason::NotRead => {
             Next::waiting(OBJECT_NOT_LISTED, format!("{kind} {key}: {why}"))
+        }
+        UnknownReason::NotPermitted => {
+            let message = format!("{kind} {key} cannot be read: {why}; apply the roles of this release");
+            Next::waiting_with_recheck(OBJECT_UNREADABLE, message, PERMISSION_RECHECK)
         }
         UnknownReason::Unreadable(why) => Next::waiting(
             OBJECT_UNREADABLE,

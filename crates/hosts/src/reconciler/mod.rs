@@ -242,7 +242,7 @@ impl HostReconciler {
                 return Ok(Next::Done);
             }
             Observed::Unknown(UnknownReason::Unreadable(why)) => return Ok(Next::waiting(OBJECT_UNREADABLE, why)),
-            Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
+            Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotPermitted | UnknownReason::NotRead) => {
                 return Err(Fault::bug("a reconcile before the first list of hosts"));
             }
         };

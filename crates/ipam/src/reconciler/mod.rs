@@ -134,7 +134,7 @@ impl Reconciler for Pools {
                 Observed::Unknown(UnknownReason::Unreadable(why)) => {
                     return Ok(Next::waiting(reason::OBJECT_UNREADABLE, why));
                 }
-                Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
+                Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotPermitted | UnknownReason::NotRead) => {
                     return Err(Fault::bug("a reconcile before the first list of pools"));
                 }
             };

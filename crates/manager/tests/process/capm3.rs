@@ -20,21 +20,21 @@ use serde_json::{Value, json};
 use crate::environment::{NAMESPACE, TestCluster, assert_no_writes, options, until};
 
 const INFRASTRUCTURE: &str = "/apis/infrastructure.cluster.x-k8s.io/v1beta2";
-const HOSTS: &str = "/apis/metal3.io/v1alpha1";
+pub(crate) const HOSTS: &str = "/apis/metal3.io/v1alpha1";
 const CLUSTER_API: &str = "/apis/cluster.x-k8s.io/v1beta2";
 const CORE: &str = "/api/v1";
 const KUBECONFIG: &str = "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n\
                           clusters: [{name: k, cluster: {server: 'https://192.0.2.1:6443'}}]\nusers: [{name: u, user: {token: t}}]\n";
 
-fn products() -> Vec<Product> {
+pub(crate) fn products() -> Vec<Product> {
     vec![find(Owner::Capm3)]
 }
 
 /// A client without restrictions.
-struct User(kube::Client);
+pub(crate) struct User(pub(crate) kube::Client);
 
 impl User {
-    async fn send(&self, method: &str, path: &str, body: &Value) -> Value {
+    pub(crate) async fn send(&self, method: &str, path: &str, body: &Value) -> Value {
         let request = Request::builder()
             .method(method)
             .uri(path)
@@ -57,7 +57,7 @@ impl User {
             .await
     }
 
-    async fn get(&self, api: &str, object: &str) -> Value {
+    pub(crate) async fn get(&self, api: &str, object: &str) -> Value {
         self.send("GET", &format!("{api}/namespaces/{NAMESPACE}/{object}"), &json!({}))
             .await
     }
@@ -156,7 +156,7 @@ fn plain() -> Value {
     json!({ "objectNames": [{ "key": "name", "object": "machine" }] })
 }
 
-async fn world() -> (TestCluster, User) {
+pub(crate) async fn world() -> (TestCluster, User) {
     world_with(|_| true).await
 }
 

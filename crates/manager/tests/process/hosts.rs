@@ -22,9 +22,9 @@ use serde_json::{Value, json};
 use crate::environment::{TestCluster, assert_no_writes, options, until};
 use crate::life::named;
 
-const CONTROLLERS: &str = "--controllers=hosts --lab-fake-hardware";
+pub(crate) const CONTROLLERS: &str = "--controllers=hosts --lab-fake-hardware";
 
-async fn world() -> TestCluster {
+pub(crate) async fn world() -> TestCluster {
     let world = TestCluster::empty().await;
     let kinds = catalog::definitions()
         .into_iter()
@@ -33,12 +33,12 @@ async fn world() -> TestCluster {
     world
 }
 
-fn products() -> Vec<Product> {
+pub(crate) fn products() -> Vec<Product> {
     vec![find(Owner::Hosts)]
 }
 
 /// Ironic without sockets.
-async fn wired(world: &TestCluster, ironic: &Ironic, flags: &str) -> HostsConfig {
+pub(crate) async fn wired(world: &TestCluster, ironic: &Ironic, flags: &str) -> HostsConfig {
     let variable = |name: &str| (name == "IRONIC_ENDPOINT").then(|| "http://127.0.0.1:1".to_owned());
     let metal = HostsConfig::of(&options(flags), variable, Arc::clone(&world.clock)).await;
     HostsConfig {
@@ -48,7 +48,7 @@ async fn wired(world: &TestCluster, ironic: &Ironic, flags: &str) -> HostsConfig
 }
 
 /// A host without inspection, and its BMC Secret.
-async fn enrol(world: &TestCluster) {
+pub(crate) async fn enrol(world: &TestCluster) {
     let secret = json!({
         "metadata": { "name": "bmc", "labels": { "environment.metal3.io": "baremetal" } }, "data": { "username": "YWRtaW4=", "password": "aHVudGVyMg==" },
     });
@@ -63,14 +63,14 @@ async fn enrol(world: &TestCluster) {
     world.create::<BareMetalHost>(host).await;
 }
 
-async fn state(world: &TestCluster) -> String {
+pub(crate) async fn state(world: &TestCluster) -> String {
     let host = world.api::<BareMetalHost>().get("one").await.unwrap();
     let host = serde_json::to_value(host).unwrap();
     let state = host.pointer("/status/provisioning/state");
     state.and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-fn install_tls() {
+pub(crate) fn install_tls() {
     // Another test of this process may have installed it.
     drop(rustls::crypto::ring::default_provider().install_default());
 }

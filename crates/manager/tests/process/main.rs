@@ -8,6 +8,7 @@ mod hosts;
 mod ipam;
 mod life;
 mod older;
+mod optional_kinds;
 mod plugin;
 mod preflight;
 mod reasons;

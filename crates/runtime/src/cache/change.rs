@@ -87,3 +87,11 @@ impl<K: Resource> Change<'_, K> {
         }
     }
 }
+
+pub(super) type Subscriber<K> = Box<dyn FnMut(&Change<'_, K>) + Send>;
+
+pub(super) fn notify<K>(subscribers: &mut [Subscriber<K>], change: &Change<'_, K>) {
+    for subscriber in subscribers {
+        subscriber(change);
+    }
+}

@@ -9,7 +9,7 @@
 //!   writes change nothing. The exception is a list that is older than the watch: the server was restored from a
 //!   backup, and the list is right.
 //! - Unknown is not absent: an object that cannot be decoded is unreadable, and before the first list no object is
-//!   absent.
+//!   absent. Nor is one of an optional kind that this program may not list.
 //! - Subscribers must not wait, must not call the cache, and must not use another cache.
 
 mod barrier;
@@ -18,23 +18,26 @@ mod change;
 mod identity;
 mod index;
 mod own_writes;
+mod prune;
 mod refresher;
 mod section;
 mod shared;
 mod store;
 mod tombstones;
 mod uncertain;
+mod unwatched;
 
 pub use barrier::Barrier;
 pub use cache_write::{AnswerContent, CacheWrite};
 pub use change::Change;
 pub use identity::{Identity, Item, Key, MissingMetadata};
 pub use index::{Index, Indexes, SharedIndexes};
+pub(crate) use prune::prune;
 pub(crate) use refresher::CacheRefresher;
 pub use shared::SharedCache;
 pub use store::Cache;
-pub(crate) use store::prune;
 pub(crate) use uncertain::UncertainWrite;
+pub use unwatched::Unwatched;
 
 #[cfg(test)]
 mod tests;

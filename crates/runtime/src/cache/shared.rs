@@ -33,6 +33,7 @@ use super::own_writes::OwnWrites;
 use super::section::Section;
 use super::store::Cache;
 use super::uncertain::UncertainWrite;
+use super::unwatched::Unwatched;
 
 /// A handle to the cache of one kind; clones share it.
 pub struct SharedCache<K, I = ()> {
@@ -158,11 +159,17 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         });
     }
 
-    /// Waits until the first list is complete.
+    /// Whether controllers need not wait for the first list.
+    #[must_use]
+    pub fn is_synced(&self) -> bool {
+        self.shared.is_synced.load(Ordering::Acquire)
+    }
+
+    /// Waits until the first list is complete, or an optional kind is not watched.
     pub async fn synced(&self) {
         // Created before the check, so that it does not miss a notification after it.
         let synced = self.shared.synced.notified();
-        if !self.shared.is_synced.load(Ordering::Acquire) {
+        if !self.is_synced() {
             synced.await;
         }
     }
@@ -285,10 +292,10 @@ impl<K: Resource, I: Indexes<K>> SharedCache<K, I> {
         Ok(())
     }
 
-    /// The server does not serve the kind, so that no object of it exists. The first list ends this; it reports
-    /// [`Change::Synced`], and a list is complete from now on for [`synced`](Self::synced).
-    pub fn unserved(&self) {
-        self.state().cache.unserved();
+    /// An optional kind is not listed: from now on no controller waits for its list in [`synced`](Self::synced). The first
+    /// list ends this, and reports [`Change::Synced`].
+    pub fn set_unwatched(&self, why: Unwatched) {
+        self.state().cache.set_unwatched(why);
         self.shared.is_synced.store(true, Ordering::Release);
         self.shared.synced.notify_waiters();
     }

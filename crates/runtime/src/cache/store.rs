@@ -8,12 +8,12 @@ use kube_core::Resource;
 use crate::plan::{Observed, UnknownReason};
 use crate::version::ResourceVersion;
 
-use super::change::Change;
+use super::change::{Change, Subscriber, notify};
 use super::identity::{Identity, Item, Key, MissingMetadata};
 use super::index::Indexes;
+use super::prune::prune;
 use super::tombstones::Tombstones;
-
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+use super::unwatched::Unwatched;
 
 struct Entry<K> {
     uid: String,
@@ -27,6 +27,13 @@ enum Form<K> {
 }
 
 impl<K> Form<K> {
+    const fn decoded(&self) -> Option<&Arc<K>> {
+        match self {
+            Self::Readable(object) => Some(object),
+            Self::Unreadable { .. } => None,
+        }
+    }
+
     fn into_last(self) -> Option<Arc<K>> {
         match self {
             Self::Readable(object) => Some(object),
@@ -45,8 +52,6 @@ impl<K> Entry<K> {
     }
 }
 
-type Subscriber<K> = Box<dyn FnMut(&Change<'_, K>) + Send>;
-
 /// The objects of one kind.
 pub struct Cache<K, I = ()> {
     objects: BTreeMap<Key, Entry<K>>,
@@ -58,8 +63,8 @@ pub struct Cache<K, I = ()> {
     subscribers: Vec<Subscriber<K>>,
     /// List and watch have delivered everything up to here. `None` before the first list.
     reached: Option<ResourceVersion>,
-    /// Whether the server does not serve the kind, so that no object of it exists. The first list ends this.
-    is_unserved: bool,
+    /// Why an optional kind is not listed. The first list ends this.
+    unwatched: Option<Unwatched>,
 }
 
 impl<K, I: Default> Default for Cache<K, I> {
@@ -71,7 +76,7 @@ impl<K, I: Default> Default for Cache<K, I> {
             indexes: I::default(),
             subscribers: Vec::new(),
             reached: None,
-            is_unserved: false,
+            unwatched: None,
         }
     }
 }
@@ -102,10 +107,9 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
 
     /// All decoded objects, in the order of their keys.
     pub fn objects(&self) -> impl Iterator<Item = (&Key, &Arc<K>)> {
-        self.objects.iter().filter_map(|(key, known)| match &known.form {
-            Form::Readable(object) => Some((key, object)),
-            Form::Unreadable { .. } => None,
-        })
+        self.objects
+            .iter()
+            .filter_map(|(key, known)| Some((key, known.form.decoded()?)))
     }
 
     /// The object under `key`.
@@ -114,8 +118,7 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
         match self.objects.get(key).map(|known| &known.form) {
             Some(Form::Readable(object)) => Observed::Present(object),
             Some(Form::Unreadable { why, .. }) => Observed::Unknown(UnknownReason::Unreadable(why.clone())),
-            None if self.synced() => Observed::Absent,
-            None => Observed::Unknown(UnknownReason::NotListed),
+            None => Unwatched::observed(self.unwatched, self.reached.is_some()),
         }
     }
 
@@ -145,12 +148,12 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
     /// Whether the first list is complete, or the kind is not served.
     #[must_use]
     pub const fn synced(&self) -> bool {
-        self.reached.is_some() || self.is_unserved
+        self.reached.is_some() || matches!(self.unwatched, Some(Unwatched::NotServed))
     }
 
-    /// The server does not serve the kind: until the first list, every object of it is absent.
-    pub(super) const fn unserved(&mut self) {
-        self.is_unserved = self.reached.is_none();
+    /// An optional kind is not listed. What an earlier list returned stays.
+    pub(super) fn set_unwatched(&mut self, why: Unwatched) {
+        self.unwatched = self.reached.is_none().then_some(why);
     }
 
     /// List and watch have delivered everything up to this version. `None` before the first list.
@@ -250,7 +253,7 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
             }
         }
         self.reached = Some(at);
-        self.is_unserved = false;
+        self.unwatched = None;
         if first {
             notify(&mut self.subscribers, &Change::Synced);
         }
@@ -381,20 +384,5 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
         {
             *reached = version;
         }
-    }
-}
-
-/// Removes bookkeeping that no controller reads.
-pub(crate) fn prune<K: Resource>(object: &mut K) {
-    let meta = object.meta_mut();
-    meta.managed_fields = None;
-    if let Some(annotations) = &mut meta.annotations {
-        annotations.remove(LAST_APPLIED);
-    }
-}
-
-fn notify<K>(subscribers: &mut [Subscriber<K>], change: &Change<'_, K>) {
-    for subscriber in subscribers {
-        subscriber(change);
     }
 }

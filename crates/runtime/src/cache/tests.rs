@@ -5,8 +5,8 @@ mod shared;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube_core::ObjectMeta;
 
-use super::{Cache, Identity, Index, Indexes, Item, Key};
-use crate::plan::Observed;
+use super::{Cache, Identity, Index, Indexes, Item, Key, Unwatched};
+use crate::plan::{Observed, UnknownReason};
 use crate::version::ResourceVersion;
 
 /// Keys by the value of the label `owner`.
@@ -83,4 +83,18 @@ fn synced(at: u64) -> TestCache {
     let mut cache = TestCache::default();
     cache.listed(Vec::new(), version(at)).unwrap();
     cache
+}
+
+#[test]
+fn missing_object_of_an_optional_kind_is_absent_only_when_none_can_exist() {
+    let missing = |cache: &TestCache| cache.get(&key("a")).map(drop);
+    let mut cache = TestCache::default();
+    assert_eq!(missing(&cache), Observed::Unknown(UnknownReason::NotListed));
+    cache.set_unwatched(Unwatched::NotPermitted);
+    assert_eq!(missing(&cache), Observed::Unknown(UnknownReason::NotPermitted));
+    cache.set_unwatched(Unwatched::NotServed);
+    assert_eq!((missing(&cache), cache.synced()), (Observed::Absent, true));
+    cache.listed(vec![live("a", "u", 1)], version(1)).unwrap();
+    cache.set_unwatched(Unwatched::NotPermitted);
+    assert_eq!((missing(&cache), cache.synced()), (Observed::Present(()), true));
 }

@@ -19,6 +19,8 @@ pub enum Observed<T> {
 pub enum UnknownReason {
     /// The first list of its kind is not complete.
     NotListed,
+    /// This program may not list its kind, which is optional.
+    NotPermitted,
     /// This reconcile has not read it yet.
     NotRead,
     /// It exists and cannot be decoded. The message contains nothing of its content.
@@ -29,6 +31,7 @@ impl fmt::Display for UnknownReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotListed => "it was not listed yet",
+            Self::NotPermitted => "this program may not list its kind",
             Self::NotRead => "it was not read yet",
             Self::Unreadable(why) => why,
         })
@@ -137,6 +140,8 @@ mod tests {
     #[test]
     fn reasons_are_sentences_for_people() {
         assert_eq!(UnknownReason::NotListed.to_string(), "it was not listed yet");
+        let forbidden = UnknownReason::NotPermitted.to_string();
+        assert_eq!(forbidden, "this program may not list its kind");
         assert_eq!(UnknownReason::NotRead.to_string(), "it was not read yet");
         assert_eq!(UnknownReason::Unreadable("odd".to_owned()).to_string(), "odd");
     }

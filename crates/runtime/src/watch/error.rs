@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use crate::cache::Unwatched;
 use crate::client::is_not_allowed;
 use crate::version::ResourceVersion;
 use crate::work::{Class, classify};
@@ -79,6 +80,18 @@ impl WatchError {
                 _ => false,
             },
             _ => false,
+        }
+    }
+
+    /// Why the server does not let this program watch the kind, if that is the error.
+    pub(super) fn unwatched(&self) -> Option<Unwatched> {
+        match self {
+            Self::Refused(error) => match &**error {
+                kube::Error::Api(status) if status.code == 404 => Some(Unwatched::NotServed),
+                kube::Error::Api(status) if status.code == 403 => Some(Unwatched::NotPermitted),
+                _ => None,
+            },
+            _ => None,
         }
     }
 

@@ -7,6 +7,7 @@ use metal3_domain::clock::{Clock, Monotonic};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
+use crate::cache::Unwatched;
 use crate::metrics::{Metrics, WatchFigures};
 use crate::work::Class;
 
@@ -78,6 +79,8 @@ pub struct WatchHealth {
 struct State {
     last: Monotonic,
     last_error: Option<String>,
+    /// Why an optional kind is not watched.
+    unwatched: Option<Unwatched>,
     stats: WatchStats,
 }
 
@@ -86,6 +89,7 @@ impl WatchHealth {
         let state = State {
             last: clock.monotonic(),
             last_error: None,
+            unwatched: None,
             stats: WatchStats::default(),
         };
         Self {
@@ -109,10 +113,17 @@ impl WatchHealth {
         self.clock.monotonic().since(last)
     }
 
-    /// Whether the watch delivers. A process whose watch does not, while its server is served, should restart.
+    /// Whether the watch delivers, or the kind is optional and not watched. A process whose watch does not, while its server
+    /// is served, should restart.
     #[must_use]
     pub fn is_alive(&self) -> bool {
-        self.silent_for() < RESTART_AFTER
+        self.unwatched().is_some() || self.silent_for() < RESTART_AFTER
+    }
+
+    /// Why the kind is not watched, if it is optional and the server refuses it.
+    #[must_use]
+    pub fn unwatched(&self) -> Option<Unwatched> {
+        self.state.lock().unwatched
     }
 
     /// The last error since the last success.
@@ -178,8 +189,18 @@ impl WatchHealth {
         count(&mut state.stats);
         state.last = now;
         state.last_error = None;
+        state.unwatched = None;
         drop(state);
         self.accepted();
+    }
+
+    /// The server refuses an optional kind. Returns whether that is new.
+    pub(super) fn set_unwatched(&self, why: Unwatched) -> bool {
+        let now = self.clock.monotonic();
+        let mut state = self.state.lock();
+        // It is looked for again in a while, which is no silence.
+        state.last = now;
+        state.unwatched.replace(why) != Some(why)
     }
 
     /// The server accepted the request. The watch may still be silent afterwards.

@@ -17,7 +17,6 @@ use crate::access::{Permits, verb};
 use crate::cache::{Cache, CacheRefresher, Indexes, Item, SharedCache};
 use crate::plan::Observed;
 use crate::version::ResourceVersion;
-use crate::work::Class;
 
 use super::backoff::Backoff;
 use super::decode::{self, DecodeError, Event, Page};
@@ -26,6 +25,8 @@ use super::health::{Failing, SILENCE_LIMIT, WatchHealth};
 use super::limits;
 use super::refresh::Refresher;
 use super::scope::{Form, Requests, Scope};
+
+mod optional;
 
 /// Objects in a page of a list: a few megabytes from the server's cache.
 pub const PAGE_SIZE: u32 = 500;
@@ -49,9 +50,6 @@ const TENANT_PAGE_SIZE: u32 = 100;
 /// The timeout of the body of a page of a tenant. Others wait for it.
 const TENANT_PAGE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Interval of attempts to list an optional kind that the server does not serve.
-const UNSERVED_RETRY: Duration = Duration::from_mins(1);
-
 /// Keeps one cache up to date while it runs.
 pub struct Watch<K, I = ()> {
     client: Client,
@@ -70,7 +68,7 @@ pub struct Watch<K, I = ()> {
     began: [Option<Instant>; 2],
     /// Held while a page is read and decoded.
     pages: Option<Arc<Semaphore>>,
-    /// Whether the kind may be missing: then the cache is empty until it is installed.
+    /// Whether the kind need not be installed, or permitted to this program.
     is_optional: bool,
 }
 
@@ -108,7 +106,8 @@ impl<K: Resource, I: Indexes<K>> Watch<K, I> {
         self
     }
 
-    /// A watch of a kind that need not be installed. While the server does not serve it, the cache is empty.
+    /// A watch of a kind that need not be installed, or permitted to this program: no controller waits for it, and the process
+    /// is alive without it.
     #[must_use]
     pub fn optional(mut self) -> Self {
         self.is_optional = true;
@@ -178,10 +177,10 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
             } else {
                 self.watch().await
             };
-            match step {
-                Err(error) if self.is_unserved(&error) => self.wait_until_served().await,
-                Err(error) => self.recover(&error).await,
-                Ok(()) => {}
+            let Err(error) = step else { continue };
+            match self.unwatched(&error) {
+                Some(why) => self.wait_until_watched(why).await,
+                None => self.recover(&error).await,
             }
         }
     }
@@ -197,21 +196,6 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
             sleep_until(last + TENANT_INTERVAL).await;
         }
         *last = Some(Instant::now());
-    }
-
-    /// Whether a first list failed because the server does not serve an optional kind.
-    fn is_unserved(&self, error: &WatchError) -> bool {
-        let is_first = || self.cache.read(|cache| cache.reached().is_none());
-        self.is_optional && error.class() == Some(Class::NotFound) && is_first()
-    }
-
-    async fn wait_until_served(&self) {
-        if !self.cache.read(Cache::synced) {
-            tracing::info!(kind = self.health.kind(), "not installed; it is watched once it is");
-        }
-        self.cache.unserved();
-        self.health.record_success(|_| {});
-        tokio::time::sleep(UNSERVED_RETRY).await;
     }
 
     async fn recover(&mut self, error: &WatchError) {

@@ -15,7 +15,7 @@ use super::health::WatchHealth;
 use super::scope::Scope;
 use super::task::Watch;
 use crate::access::{Permits, Role, verb};
-use crate::cache::{Cache, Indexes, SharedCache};
+use crate::cache::{Indexes, SharedCache};
 
 /// What watches have in common.
 #[derive(Clone)]
@@ -77,7 +77,7 @@ impl<R: Role> WatchSet<R> {
         self.add(cache, watch)
     }
 
-    /// Keeps `cache` up to date with whole objects of a kind that need not be installed.
+    /// Keeps `cache` up to date with whole objects of a kind that need not be installed, or permitted to this program.
     #[must_use]
     pub fn optional<K, I>(self, cache: &SharedCache<K, I>) -> Self
     where
@@ -113,7 +113,7 @@ impl<R: Role> WatchSet<R> {
         self.add(cache, watch)
     }
 
-    /// Keeps `cache` up to date with metadata only, of a kind that need not be installed.
+    /// Keeps `cache` up to date with metadata only, of a kind that need not be installed, or permitted to this program.
     #[must_use]
     pub fn optional_metadata<K, I>(self, cache: &SharedCache<PartialObjectMeta<K>, I>) -> Self
     where
@@ -143,7 +143,7 @@ impl<R: Role> WatchSet<R> {
         I: Indexes<K> + Send + 'static,
     {
         let cache = cache.clone();
-        self.synced.push(Arc::new(move || cache.read(Cache::synced)));
+        self.synced.push(Arc::new(move || cache.is_synced()));
         self.health.push(watch.health());
         self.tasks.push(Box::pin(watch.run(self.config.stop.clone())));
         self
@@ -164,7 +164,7 @@ impl<R: Role> WatchSet<R> {
         self.health.clone()
     }
 
-    /// Whether the first list of each cache is complete.
+    /// Whether the first list of each cache is complete, or its kind is optional and not watched.
     pub fn synced(&self) -> impl Fn() -> bool + Send + Sync + use<R> {
         let synced = self.synced.clone();
         move || synced.iter().all(|synced| synced())

@@ -45,7 +45,7 @@ impl Reconciler for Copies {
                 return Ok(Next::Done);
             }
             Observed::Unknown(UnknownReason::Unreadable(why)) => return Ok(Next::waiting(UNREADABLE, why)),
-            Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
+            Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotPermitted | UnknownReason::NotRead) => {
                 return Err(Fault::bug("a pass before the first list"));
             }
         };

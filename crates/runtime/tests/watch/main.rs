@@ -8,6 +8,7 @@ mod counters;
 mod faults;
 mod idle;
 mod on_demand;
+mod optional;
 #[path = "../server/mod.rs"]
 mod server;
 mod setup;

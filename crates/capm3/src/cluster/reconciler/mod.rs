@@ -124,7 +124,7 @@ impl Reconciler for Clusters {
                 return self.reconcile_deleted(key, writer).await;
             }
             Observed::Unknown(UnknownReason::Unreadable(why)) => return Ok(Next::waiting(reasons::UNREADABLE, why)),
-            Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
+            Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotPermitted | UnknownReason::NotRead) => {
                 return Err(Fault::bug("a reconcile before the first list of Metal3Clusters"));
             }
         };

@@ -93,7 +93,7 @@ impl Clusters {
             Observed::Unknown(UnknownReason::Unreadable(why)) => {
                 Err(Next::waiting(reasons::UNREADABLE, format!("Secret {name}: {why}")))
             }
-            Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
+            Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotPermitted | UnknownReason::NotRead) => {
                 return Err(Fault::bug("a reconcile before the first list of Secrets"));
             }
         })

@@ -91,7 +91,10 @@ impl Templates {
                 Some(text) => Template::Text(text.clone()),
                 None => Template::WithoutKey,
             },
-            (None, Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead)) => return None,
+            (
+                None,
+                Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotPermitted | UnknownReason::NotRead),
+            ) => return None,
         })
     }
 }

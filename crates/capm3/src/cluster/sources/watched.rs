@@ -104,7 +104,10 @@ impl WatchedSources {
                 (SourceState::Unknown(why), None)
             }
             (None, Observed::Present(object)) => (extract(&object), object.idle.clone()),
-            (None, Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead)) => return None,
+            (
+                None,
+                Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotPermitted | UnknownReason::NotRead),
+            ) => return None,
         };
         Some(SourceValue {
             from: format!("{} {}", kind.1, object.name),

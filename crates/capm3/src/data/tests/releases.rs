@@ -256,6 +256,12 @@ fn object_that_cannot_be_read_is_reported_in_the_status_until_it_is_corrected() 
     assert_eq!(case.plan().next, Next::waiting(reason::OBJECT_UNREADABLE, message));
     assert_eq!(case.plan().actions, []);
 
+    case.unreadable = Some(wait(&UnknownReason::NotPermitted));
+    let message = "Metal3DataTemplate lab/tpl cannot be read: this program may not list its kind; apply the roles of this release";
+    assert_eq!(shown(&case).unwrap()["errorMessage"], message);
+    let later = Next::waiting_with_recheck(reason::OBJECT_UNREADABLE, message, Duration::from_mins(1));
+    assert_eq!(case.plan().next, later);
+
     // An object that was not listed yet is no error.
     case.unreadable = Some(wait(&UnknownReason::NotListed));
     assert_eq!(shown(&case), None);

@@ -115,7 +115,7 @@ impl Reconciler for Machines {
             Observed::Present(machine) => Some(machine),
             Observed::Absent => None,
             Observed::Unknown(UnknownReason::Unreadable(why)) => return Ok(Next::waiting(reasons::UNREADABLE, why)),
-            Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => {
+            Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotPermitted | UnknownReason::NotRead) => {
                 return Err(Fault::bug("a reconcile before the first list of Metal3Machines"));
             }
         };

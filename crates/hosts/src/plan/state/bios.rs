@@ -6,7 +6,7 @@
 
 use metal3_api::metal3::v1alpha1::{ErrorType, HostFirmwareSettings};
 use metal3_ironic::model::node::Node;
-use metal3_runtime::plan::Observed;
+use metal3_runtime::plan::{Observed, UnknownReason};
 
 use crate::facts::{BiosProgress, Read};
 use crate::node::bios::{self, Change, Difference};
@@ -22,7 +22,11 @@ fn asked<'a>(planner: &Planner<'a>) -> PlanResult<Option<&'a HostFirmwareSetting
             Ok(Some(settings).filter(|_| asks))
         }
         Observed::Absent => Ok(None),
-        Observed::Unknown(_) => Err(Decision::read(Read::FirmwareSettings)),
+        // Unknown: neither changed nor awaited. An administrator decides that this program reads them, and it logs that it may not.
+        Observed::Unknown(UnknownReason::NotPermitted) => Ok(None),
+        Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead | UnknownReason::Unreadable(_)) => {
+            Err(Decision::read(Read::FirmwareSettings))
+        }
     }
 }
 

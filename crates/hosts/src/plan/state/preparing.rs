@@ -61,7 +61,7 @@ fn require_no_firmware_change(planner: &mut Planner<'_>, node: &Node) -> PlanRes
             "{FIRMWARE_UNREAD}the account of this program may not {rights}), so the host is not made available; an \
              administrator of the cluster grants that right, as the roles of the release do"
         ),
-        Observed::Unknown(UnknownReason::NotRead | UnknownReason::NotListed) => {
+        Observed::Unknown(UnknownReason::NotRead | UnknownReason::NotListed | UnknownReason::NotPermitted) => {
             return Err(Decision::read(Read::Firmware));
         }
         Observed::Absent if is_of_firmware(&status.error_message) => {

@@ -80,6 +80,10 @@ pub(super) fn preparation() -> Vec<Row> {
             .row("settings not known", "reads FirmwareSettings, replan"),
         preparing()
             .node("manageable")
+            .with(|fixture| fixture.firmware_settings = Observed::Unknown(UnknownReason::NotPermitted))
+            .row("settings that this program may not list", "writes the status, to available, replan"),
+        preparing()
+            .node("manageable")
             .settings(asks(), json!([]))
             .row("never reported", "reads ReportedBios, replan"),
         asked().row("the machine is not read", "reads Bios, replan"),
