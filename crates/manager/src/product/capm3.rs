@@ -56,7 +56,6 @@ pub(super) const PRODUCT: Product = Product {
         Kind::new(IPAM_GROUP, "v1beta2", "ipaddresses", CORE),
         Kind::new(CLUSTER_API, "v1beta2", "clusters", CORE),
         Kind::new(CLUSTER_API, "v1beta2", "machines", CORE),
-        Kind::new(CLUSTER_API, "v1beta2", "machinedeployments", CORE),
     ],
     lease: CAPM3_LEASE,
     replaces: &[guard::CAPM3],

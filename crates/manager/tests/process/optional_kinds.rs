@@ -9,7 +9,7 @@ use metal3_sim_faults::{Fault, Plan, Rule};
 use metal3_sim_ironic::{Ironic, Options};
 use serde_json::json;
 
-use crate::capm3::User;
+use crate::capm3::{self, HOSTS, User};
 use crate::environment::{Replica, TestCluster, options, until};
 use crate::hosts;
 
@@ -51,6 +51,21 @@ impl Withheld {
             "{self:?} {text}"
         );
         assert_eq!(replica.end().await, Ended::Stopped);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn machine_gets_a_host_of_a_server_without_machine_deployments() {
+    for withheld in WAYS {
+        let (world, user) = capm3::world().await;
+        withheld.apply(&world, ("machinedeployments", "cluster.x-k8s.io")).await;
+        let replica = world.start_options("a", options("--controllers=capm3"), None, capm3::products());
+        until("an image on the host", async || {
+            let host = user.get(HOSTS, "baremetalhosts/h0").await;
+            host.pointer("/spec/image/url").is_some()
+        })
+        .await;
+        withheld.assert_alive(replica, "MachineDeployment").await;
     }
 }
 

@@ -31,7 +31,7 @@ pub struct Caches {
     pub metal3_machines: SharedCache<Metal3Machine, SharedIndexes<MachineIndexes>>,
     /// Templates of machines.
     pub machine_templates: SharedCache<Metal3MachineTemplate>,
-    /// MachineDeployments, with the templates that the autoscaled ones use.
+    /// MachineDeployments, with the templates that the autoscaled ones use. Optional: only their templates need them.
     pub deployments: SharedCache<MachineDeployment, SharedIndexes<DeploymentIndexes>>,
     /// Claims on data.
     pub claims: SharedCache<Metal3DataClaim>,
@@ -173,7 +173,7 @@ impl Caches {
             .whole(&self.metal3_clusters)
             .whole(&self.metal3_machines)
             .whole(&self.machine_templates)
-            .whole(&self.deployments)
+            .optional(&self.deployments)
             .whole(&self.claims)
             .whole(&self.data)
             .whole(&self.hosts)
