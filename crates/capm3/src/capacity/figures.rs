@@ -2,28 +2,43 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use metal3_api::cluster::Cluster;
+use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::infrastructure::{Metal3MachineTemplateStatus, NodeInfo};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareDetails};
+
+use super::root_disk;
+use crate::host_choice::is_of;
 
 const CPU: &str = "cpu";
 const MEMORY: &str = "memory";
 const DISK: &str = "ephemeral-storage";
-/// The end of a label with the number of devices of a host, as GPU operators label Nodes: `nvidia.com/gpu.count`.
+/// The resources of devices that labels of hosts count, as device plugins name them.
+const DEVICES: [&str; 4] = [
+    "amd.com/gpu",
+    "gpu.intel.com/i915",
+    "gpu.intel.com/xe",
+    "nvidia.com/gpu",
+];
+/// The end of such a label, as operators of devices label Nodes: `nvidia.com/gpu.count`.
 const COUNT: &str = ".count";
-/// Ironic chooses the smallest disk that is not smaller than this, unless it has hints.
-const SMALLEST_ROOT: u64 = 4 << 30;
 
 /// Whether a selected host can run a machine of a template, now or later.
 #[must_use]
 pub fn is_counted(host: &BareMetalHost) -> bool {
-    host.metadata.deletion_timestamp.is_none() && host.spec.externally_provisioned != Some(true)
+    let is_used_otherwise = match &host.spec.consumer_ref {
+        // A Cluster holds the hosts of node reuse.
+        Some(consumer) => !is_of::<Metal3Machine>(consumer) && !is_of::<Cluster>(consumer),
+        None => host.spec.image.is_some() || host.spec.custom_deploy.is_some(),
+    };
+    host.metadata.deletion_timestamp.is_none() && host.spec.externally_provisioned != Some(true) && !is_used_otherwise
 }
 
 /// What each of these hosts has at least, and their architecture if it is one. Hosts that were not inspected are left out.
 /// Empty without hosts, and when one does not report processors or memory: the autoscaler needs both.
 #[must_use]
 pub fn status_of<'a>(hosts: impl IntoIterator<Item = &'a BareMetalHost>) -> Metal3MachineTemplateStatus {
-    let mut least: Option<BTreeMap<String, u64>> = None;
+    let mut least: Option<BTreeMap<&'static str, u64>> = None;
     let mut architectures = BTreeSet::new();
     for (host, hardware) in hosts
         .into_iter()
@@ -37,7 +52,7 @@ pub fn status_of<'a>(hosts: impl IntoIterator<Item = &'a BareMetalHost>) -> Meta
         architectures.insert(architecture(hardware));
     }
     let least = least.unwrap_or_default();
-    if ![CPU, MEMORY].iter().all(|name| least.contains_key(*name)) {
+    if ![CPU, MEMORY].iter().all(|name| least.contains_key(name)) {
         return Metal3MachineTemplateStatus::default();
     }
     let mut architectures = architectures.into_iter();
@@ -55,7 +70,10 @@ pub fn status_of<'a>(hosts: impl IntoIterator<Item = &'a BareMetalHost>) -> Meta
 }
 
 /// A resource that one of the two does not have is left out.
-fn least_of_both(mut least: BTreeMap<String, u64>, other: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+fn least_of_both(
+    mut least: BTreeMap<&'static str, u64>,
+    other: &BTreeMap<&'static str, u64>,
+) -> BTreeMap<&'static str, u64> {
     least.retain(|name, figure| match other.get(name) {
         Some(other) => {
             *figure = (*figure).min(*other);
@@ -66,7 +84,7 @@ fn least_of_both(mut least: BTreeMap<String, u64>, other: &BTreeMap<String, u64>
     least
 }
 
-fn figures(host: &BareMetalHost, hardware: &HardwareDetails) -> BTreeMap<String, u64> {
+fn figures(host: &BareMetalHost, hardware: &HardwareDetails) -> BTreeMap<&'static str, u64> {
     let positive = |number: Option<i64>| {
         number
             .and_then(|number| u64::try_from(number).ok())
@@ -76,33 +94,20 @@ fn figures(host: &BareMetalHost, hardware: &HardwareDetails) -> BTreeMap<String,
     let named = [
         (CPU, cpu),
         (MEMORY, positive(hardware.ram_mebibytes)),
-        (DISK, root_disk(host, hardware)),
+        (DISK, root_disk::size(host, hardware)),
     ];
-    let named = named
-        .into_iter()
-        .filter_map(|(name, figure)| Some((name.to_owned(), figure?)));
+    let named = named.into_iter().filter_map(|(name, figure)| Some((name, figure?)));
     named.chain(devices(host)).collect()
 }
 
-/// The size of the disk that Ironic chooses without hints.
-fn root_disk(host: &BareMetalHost, hardware: &HardwareDetails) -> Option<u64> {
-    if host.spec.root_device_hints.is_some() || host.spec.raid.is_some() {
-        return None;
-    }
-    let sizes = hardware
-        .storage
-        .iter()
-        .filter_map(|disk| u64::try_from(disk.size_bytes?).ok());
-    sizes.filter(|size| *size >= SMALLEST_ROOT).min()
-}
-
 /// The devices that labels of the host count, by the name of their resource.
-fn devices(host: &BareMetalHost) -> impl Iterator<Item = (String, u64)> + '_ {
+fn devices(host: &BareMetalHost) -> impl Iterator<Item = (&'static str, u64)> + '_ {
     let labels = host.metadata.labels.iter().flatten();
     labels.filter_map(|(label, value)| {
-        let resource = label.strip_suffix(COUNT).filter(|resource| resource.contains('/'))?;
+        let named = label.strip_suffix(COUNT)?;
+        let resource = DEVICES.into_iter().find(|resource| *resource == named)?;
         let count = value.parse().ok().filter(|count| *count > 0)?;
-        Some((resource.to_owned(), count))
+        Some((resource, count))
     })
 }
 
@@ -117,10 +122,10 @@ fn architecture(hardware: &HardwareDetails) -> Option<&'static str> {
     }
 }
 
-fn quantity(name: String, figure: u64) -> (String, String) {
-    let text = match name.as_str() {
+fn quantity(name: &str, figure: u64) -> (String, String) {
+    let text = match name {
         MEMORY => format!("{figure}Mi"),
         _ => figure.to_string(),
     };
-    (name, text)
+    (name.to_owned(), text)
 }

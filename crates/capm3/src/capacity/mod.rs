@@ -9,6 +9,7 @@ mod figures;
 mod gauge;
 mod index;
 pub mod reconciler;
+mod root_disk;
 
 pub use figures::{is_counted, status_of};
 pub use index::DeploymentIndexes;

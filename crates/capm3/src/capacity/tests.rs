@@ -68,7 +68,7 @@ fn capacity_is_what_each_host_has_at_least() {
             vec![
                 hardware(json!({ "cpu": { "count": 8 } })),
                 hardware(json!({ "ramMebibytes": 1024 })),
-                hardware(json!({ "storage": [{ "sizeBytes": 8_000_000_000_i64 }] })),
+                hardware(json!({ "storage": [{ "name": "/dev/sda", "sizeBytes": 8_000_000_000_i64 }] })),
             ],
             changed(json!({ "capacity": { "cpu": "8", "memory": "1024Mi", "ephemeral-storage": "8000000000" } })),
         ),
@@ -83,19 +83,89 @@ fn capacity_is_what_each_host_has_at_least() {
             json!({}),
         ),
         ("without processors", vec![hardware(json!({ "cpu": null }))], json!({})),
-        (
-            "the root disk of another choice is not known",
-            vec![host(json!({ "spec": { "rootDeviceHints": { "model": "x" } } }))],
-            without_disk(),
-        ),
-        (
-            "a volume",
-            vec![host(json!({ "spec": { "raid": { "softwareRAIDVolumes": [] } } }))],
-            without_disk(),
-        ),
         ("no disk", vec![hardware(json!({ "storage": [] }))], without_disk()),
     ] {
         assert_eq!(status(&hosts), expected, "{what}");
+    }
+}
+
+/// In bytes, of a host with four disks and these changes; 0 when it is not known.
+fn root_disk(changes: Value) -> u64 {
+    let disks = json!([
+        { "name": "/dev/sda", "hctl": "0:0:0:0", "sizeBytes": 2_000_000_000_000_i64 },
+        { "name": "/dev/sdb", "hctl": "0:2:0:0", "sizeBytes": 16_000_000_000_i64 },
+        { "name": "/dev/sdc", "sizeBytes": 1_000_000_000_i64 },
+        { "name": "/dev/disk/by-path/d", "alternateNames": ["/dev/vda"], "sizeBytes": 30_000_000_000_i64 },
+    ]);
+    let mut document = json!({ "status": { "hardware": { "storage": disks } } });
+    merge(&mut document, changes);
+    let shown = &status(&[host(document)])["capacity"]["ephemeral-storage"];
+    shown.as_str().map_or(0, |size| size.parse().unwrap())
+}
+
+#[test]
+fn root_disk_is_that_of_the_hardware_profile() {
+    let profile = |name: &str| json!({ "spec": { "hardwareProfile": name } });
+    for (what, changes, expected) in [
+        (
+            "the profile of most hosts, not the smallest disk",
+            json!({}),
+            2_000_000_000_000_u64,
+        ),
+        (
+            "of a virtual machine",
+            json!({ "spec": { "bmc": { "address": "libvirt://x", "credentialsName": "s" } } }),
+            30_000_000_000,
+        ),
+        ("by an address", profile("dell-raid"), 16_000_000_000),
+        (
+            "the profile in force",
+            json!({ "spec": { "hardwareProfile": "dell-raid" }, "status": { "hardwareProfile": "dell" } }),
+            2_000_000_000_000,
+        ),
+        (
+            "without hints the smallest that is large enough",
+            profile("empty"),
+            16_000_000_000,
+        ),
+        ("no profile", profile("antique"), 0),
+        ("a disk that is not there", profile("openstack"), 0),
+    ] {
+        assert_eq!(root_disk(changes), expected, "{what}");
+    }
+}
+
+#[test]
+fn root_disk_is_that_of_the_hints_and_not_known_with_volumes() {
+    let hints = |hints: Value| json!({ "spec": { "rootDeviceHints": hints } });
+    let volumes = json!({ "softwareRAIDVolumes": [{ "level": "1" }] });
+    for (what, changes, expected) in [
+        ("a name", hints(json!({ "deviceName": "/dev/sdb" })), 16_000_000_000),
+        (
+            "another name of the same disk",
+            hints(json!({ "deviceName": "/dev/vda" })),
+            30_000_000_000,
+        ),
+        (
+            "name and address of two disks",
+            hints(json!({ "deviceName": "/dev/sdb", "hctl": "0:0:0:0" })),
+            0,
+        ),
+        ("hints of many disks", hints(json!({ "model": "x" })), 0),
+        ("no hints", hints(json!({})), 16_000_000_000),
+        ("volumes to create", json!({ "spec": { "raid": volumes } }), 0),
+        (
+            "volumes to remove",
+            json!({ "status": { "provisioning": { "raid": volumes } } }),
+            0,
+        ),
+        (
+            "no volumes",
+            json!({ "status": { "provisioning": { "raid": { "softwareRAIDVolumes": [] } } } }),
+            2_000_000_000_000,
+        ),
+    ] {
+        assert_eq!(root_disk(changes), expected, "{what}");
     }
 }
 
@@ -112,6 +182,11 @@ fn devices_are_counted_by_labels_of_the_hosts() {
         ("of one host only", vec![gpus("8"), host(json!({}))], usual()),
         ("no number", vec![gpus("many")], usual()),
         ("no resource", vec![labelled("reboot.count", "3")], usual()),
+        (
+            "no device that is known",
+            vec![labelled("example.com/reboot.count", "3")],
+            usual(),
+        ),
     ] {
         assert_eq!(status(&hosts), expected, "{what}");
     }
@@ -141,9 +216,17 @@ fn architecture_is_that_of_all_hosts_as_kubernetes_names_it() {
 
 #[test]
 fn hosts_that_run_no_machine_are_not_counted() {
+    let consumer = |group: &str, kind: &str| {
+        let reference = json!({ "apiVersion": format!("{group}/v1"), "kind": kind, "name": "m", "namespace": "a" });
+        json!({ "spec": { "consumerRef": reference, "image": { "url": "http://images/x" } } })
+    };
     for (changes, counted) in [
         (json!({}), true),
-        (json!({ "spec": { "consumerRef": { "name": "m" } } }), true),
+        (consumer("infrastructure.cluster.x-k8s.io", "Metal3Machine"), true),
+        (consumer("cluster.x-k8s.io", "Cluster"), true),
+        (consumer("example.com", "Metal3Machine"), false),
+        (consumer("example.com", "Appliance"), false),
+        (json!({ "spec": { "image": { "url": "http://images/x" } } }), false),
         (json!({ "spec": { "externallyProvisioned": true } }), false),
         (
             json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }),

@@ -273,7 +273,7 @@ impl<'a> HostChooser<'a> {
 }
 
 /// Whether a reference is to a kind, in any version.
-fn is_of<K: Kind>(reference: &ObjectReference) -> bool {
+pub(crate) fn is_of<K: Kind>(reference: &ObjectReference) -> bool {
     let version = reference.api_version.as_deref().unwrap_or_default();
     reference.kind.as_deref() == Some(K::KIND) && group_of(version) == K::GROUP
 }
