@@ -31,6 +31,10 @@ pub mod template {
     reasons! {
         /// Wait: the selector of hosts cannot be read.
         pub INVALID_SELECTOR = "InvalidHostSelector";
+        /// Wait: a host of the namespace cannot be decoded.
+        pub HOST_UNREADABLE = "HostUnreadable";
+        /// Wait: the installed CustomResourceDefinition has no status.
+        pub STATUS_NOT_SERVED = "StatusNotServed";
     }
 }
 

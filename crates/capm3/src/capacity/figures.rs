@@ -34,6 +34,15 @@ pub fn is_counted(host: &BareMetalHost) -> bool {
     host.metadata.deletion_timestamp.is_none() && host.spec.externally_provisioned != Some(true) && !is_used_otherwise
 }
 
+/// What the figures of a host are read from, apart from its labels.
+pub(super) fn fields(host: &BareMetalHost) -> impl PartialEq + '_ {
+    let of_machine = host.status.hardware.as_ref().map(|hardware| {
+        let cpu = hardware.cpu.as_ref().map(|cpu| (cpu.count, &cpu.arch));
+        (cpu, hardware.ram_mebibytes)
+    });
+    (of_machine, root_disk::fields(host))
+}
+
 /// What each of these hosts has at least, and their architecture if it is one. Hosts that were not inspected are left out.
 /// Empty without hosts, and when one does not report processors or memory: the autoscaler needs both.
 #[must_use]

@@ -1,14 +1,10 @@
-//! How many hosts a machine of a template could take now.
+//! The metric of the hosts that a machine of a template could take now.
 
-use metal3_api::infrastructure::v1beta2::{Metal3Machine, Metal3MachineTemplate};
-use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_runtime::cache::Key;
 use metal3_runtime::metrics::Metrics;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-
-use crate::host_choice::HostChooser;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
@@ -43,19 +39,4 @@ fn labels(template: &Key) -> Labels {
         namespace: template.namespace.clone(),
         template: template.name.clone(),
     }
-}
-
-/// The hosts among `hosts` that a new machine of the template could take.
-pub(super) fn available<'a>(
-    template: &Metal3MachineTemplate,
-    hosts: impl IntoIterator<Item = &'a BareMetalHost>,
-) -> usize {
-    let mut machine = Metal3Machine {
-        spec: template.spec.template.spec.clone(),
-        ..Metal3Machine::default()
-    };
-    machine.metadata.namespace.clone_from(&template.metadata.namespace);
-    machine.metadata.labels.clone_from(&template.metadata.labels);
-    let chooser = HostChooser::try_new(&machine, None);
-    chooser.map_or(0, |chooser| chooser.order(hosts).candidates.len())
 }

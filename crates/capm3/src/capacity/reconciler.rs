@@ -3,31 +3,29 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use metal3_api::cluster::{Cluster, MachineDeployment};
-use metal3_api::infrastructure::v1beta2::Metal3MachineTemplate;
+use metal3_api::infrastructure::Metal3MachineTemplateStatus;
+use metal3_api::infrastructure::v1beta2::{FailureDomainPolicy, Metal3Cluster, Metal3MachineTemplate};
 use metal3_api::kind::Kind as _;
-use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_capi::{owner, pause};
+use metal3_capi::pause;
 use metal3_domain::clock::Clock;
-use metal3_domain::selector::Selector;
-use metal3_runtime::cache::{Change, Key, SharedIndexes};
+use metal3_runtime::cache::{Key, SharedIndexes};
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::plan::Observed;
-use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
-use metal3_runtime::write::Writer;
+use metal3_runtime::queue::{Queue, Waker};
+use metal3_runtime::work::{Controller, DEBOUNCE, Fault, Next, Reconciler, StatusDebounce};
+use metal3_runtime::write::{Mode, WriteErrorKind, Writer};
+use parking_lot::Mutex;
 
-use super::figures::{is_counted, status_of};
-use super::gauge::{AvailableHosts, available};
-use super::index::{DeploymentIndexes, autoscaled_template};
+use super::gauge::AvailableHosts;
+use super::index::{DeploymentIndexes, NodeGroup};
+use super::report::{Claimant, NearHosts, Report, new_machine};
+use super::unserved_status::UnservedStatus;
+use super::watches::{self, Work};
 use crate::cluster::reconciler::is_served;
-use crate::controller::caches::{Caches, old_and_new};
+use crate::controller::caches::Caches;
 use crate::data::reason::unreadable;
-use crate::machine::watches::claim_relevant_fields;
+use crate::machine::resolve::resolve;
 use crate::needs::Machines as Role;
-use crate::reasons::template as reasons;
-
-/// For hosts without labels.
-static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();
 
 /// Dependencies of the controller.
 pub struct Parts {
@@ -46,133 +44,173 @@ pub struct Parts {
 /// Reconciles one template at a time.
 pub struct Templates {
     caches: Caches,
+    deployments: SharedIndexes<DeploymentIndexes>,
     watch_filter: Option<String>,
     available: AvailableHosts,
+    /// Collects changes of the hosts of a namespace.
+    hosts: StatusDebounce<String>,
+    waker: Waker<Work>,
+    unserved: UnservedStatus,
+    /// The status that a dry run has logged.
+    logged: Mutex<BTreeMap<Key, Metal3MachineTemplateStatus>>,
 }
 
 /// The controller. The caller starts the watches of the caches.
 pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Templates> {
-    let caches = parts.caches;
+    let (caches, queue) = (parts.caches, Queue::new(Arc::clone(&parts.clock)));
     let templates = Templates {
         caches: caches.clone(),
+        deployments: caches.deployments.indexes(),
         watch_filter: parts.watch_filter,
         available: AvailableHosts::new(&parts.metrics),
+        hosts: StatusDebounce::new(Arc::clone(&parts.clock)),
+        waker: queue.waker(),
+        unserved: UnservedStatus::new(parts.clock),
+        logged: Mutex::default(),
     };
-    let [of_host, of_cluster] = std::array::from_fn(|_| caches.deployments.indexes());
-    Controller::new("metal3machinetemplate", parts.clock, writer, templates)
-        .watches(&caches.machine_templates, |change| change.key())
-        .watches(&caches.deployments, templates_of_deployment)
-        .watches(&caches.hosts, move |change| templates_of_host(&of_host, change))
-        .watches(&caches.clusters, move |change| {
-            templates_of_cluster(&of_cluster, change)
+    let [of_host, of_cluster, of_metal3_cluster] = std::array::from_fn(|_| caches.deployments.indexes());
+    Controller::with_queue("metal3machinetemplate", queue, writer, templates)
+        .watches(&caches.machine_templates, watches::of_template)
+        .watches(&caches.deployments, watches::of_deployment)
+        .watches(&caches.hosts, move |change| watches::of_host(&of_host, change))
+        .watches(&caches.clusters, move |change| watches::of_cluster(&of_cluster, change))
+        .watches(&caches.metal3_clusters, move |change| {
+            watches::of_metal3_cluster(&of_metal3_cluster, change)
         })
         .workers(parts.workers)
         .metrics(&parts.metrics)
 }
 
-fn templates_of_deployment(change: &Change<'_, MachineDeployment>) -> Vec<Key> {
-    if change.is_same(|old, new| autoscaled_template(old) == autoscaled_template(new)) {
-        return Vec::new();
-    }
-    old_and_new(change, autoscaled_template)
-}
-
-fn templates_of_host(deployments: &SharedIndexes<DeploymentIndexes>, change: &Change<'_, BareMetalHost>) -> Vec<Key> {
-    let hardware = |host: &BareMetalHost| {
-        let hints = (host.spec.root_device_hints.clone(), host.spec.raid.is_some());
-        (hints, host.status.hardware.clone())
-    };
-    let is_same = |old: &BareMetalHost, new: &BareMetalHost| {
-        claim_relevant_fields(old) == claim_relevant_fields(new) && hardware(old) == hardware(new)
-    };
-    templates_near(deployments, change.key().filter(|_| !change.is_same(is_same)))
-}
-
-/// A pause ends without a change of the template.
-fn templates_of_cluster(deployments: &SharedIndexes<DeploymentIndexes>, change: &Change<'_, Cluster>) -> Vec<Key> {
-    let is_paused = |cluster: &Cluster| pause::is_cluster_paused(Some(cluster));
-    templates_near(
-        deployments,
-        change
-            .key()
-            .filter(|_| !change.is_same(|old, new| is_paused(old) == is_paused(new))),
-    )
-}
-
-fn templates_near(deployments: &SharedIndexes<DeploymentIndexes>, changed: Option<Key>) -> Vec<Key> {
-    let near = |changed: Key| deployments.read(|indexes| indexes.in_namespace(&changed.namespace));
-    changed.map(near).unwrap_or_default()
-}
-
 impl Reconciler for Templates {
-    type Key = Key;
+    type Key = Work;
     type Role = Role;
 
-    async fn reconcile(&self, key: &Key, writer: &Writer<Role>) -> Result<Next, Fault> {
-        let template = match self.caches.machine_templates.find(key) {
-            Observed::Present(template) => template,
-            Observed::Absent => {
-                self.available.remove(key);
-                return Ok(Next::Done);
-            }
-            Observed::Unknown(why) => return Ok(unreadable(Metal3MachineTemplate::KIND, key, &why)),
-        };
-        if !self.is_reported(key, &template) {
-            self.available.remove(key);
-            return Ok(Next::Done);
+    async fn reconcile(&self, work: &Work, writer: &Writer<Role>) -> Result<Next, Fault> {
+        match work {
+            Work::Hosts(namespace) => Ok(self.hosts_changed(namespace)),
+            Work::Template(key) => self.report(key, writer).await,
         }
-        let selector = match &template.spec.template.spec.host_selector {
-            None => Selector::default(),
-            Some(selector) => match selector.labels() {
-                Ok(selector) => selector,
-                Err(error) => {
-                    let message = format!(
-                        "{} {key}: spec.template.spec.hostSelector: {error}",
-                        Metal3MachineTemplate::KIND
-                    );
-                    return Ok(Next::waiting(reasons::INVALID_SELECTOR, message));
-                }
-            },
-        };
-        let mut after = (*template).clone();
-        let free;
-        (after.status, free) = self.caches.hosts.read(|cache| {
-            let near = cache.objects().filter(|(host, _)| host.namespace == key.namespace);
-            let hosts: Vec<&BareMetalHost> = near.map(|(_, host)| &**host).collect();
-            let selected = hosts.iter().copied().filter(|host| is_selected(&selector, host));
-            (status_of(selected), available(&template, hosts.iter().copied()))
-        });
-        self.available.set(key, free);
-        writer
-            .status(&self.caches.machine_templates, &*template, &after)
-            .await?;
-        Ok(Next::Done)
     }
 }
 
 impl Templates {
-    /// Whether the status of the template has a reader, and may be written.
-    fn is_reported(&self, key: &Key, template: &Metal3MachineTemplate) -> bool {
-        let meta = &template.metadata;
-        let is_used = self.caches.deployments.indexes().read(|indexes| indexes.uses(key));
-        let is_idle = meta.deletion_timestamp.is_some() || pause::is_reconcile_skipped(meta);
-        is_used && !is_idle && is_served(meta, self.watch_filter.as_deref()) && !self.is_cluster_paused(key, template)
+    fn hosts_changed(&self, namespace: &String) -> Next {
+        if let Some(left) = self.hosts.remaining(namespace, DEBOUNCE) {
+            return Next::RequeueAfter(left);
+        }
+        self.hosts.clear(namespace);
+        for template in self.deployments.read(|indexes| indexes.in_namespace(namespace)) {
+            self.waker.enqueue(Work::Template(template));
+        }
+        Next::Done
     }
 
-    /// Whether its Cluster is paused or cannot be read. `clusterctl move` pauses the Cluster.
-    fn is_cluster_paused(&self, key: &Key, template: &Metal3MachineTemplate) -> bool {
-        let Some(name) = owner::cluster_of(&template.metadata) else {
-            return false;
+    async fn report(&self, key: &Key, writer: &Writer<Role>) -> Result<Next, Fault> {
+        let template = match self.caches.machine_templates.find(key) {
+            Observed::Present(template) => template,
+            Observed::Absent => return Ok(self.end_report(key)),
+            Observed::Unknown(why) => {
+                self.end_report(key);
+                return Ok(unreadable(Metal3MachineTemplate::KIND, key, &why));
+            }
         };
-        match self.caches.clusters.find(&key.sibling(name)) {
-            Observed::Present(cluster) => pause::is_cluster_paused(Some(&cluster)),
-            Observed::Absent => false,
-            Observed::Unknown(_) => true,
+        let groups = self.deployments.read(|indexes| indexes.groups(key));
+        if !self.is_reported(key, &template, &groups) {
+            return Ok(self.end_report(key));
+        }
+        let claimants: Vec<Claimant> = groups
+            .into_iter()
+            .map(|group| self.claimant(key, &template, group))
+            .collect();
+        let report = Report::of(key, &template, &claimants, &self.near(&key.namespace));
+        self.available.set(key, report.available);
+        let refused = match report.status {
+            Some(status) => self.write(key, &template, status, writer).await?,
+            None => None,
+        };
+        Ok(refused.unwrap_or(report.next))
+    }
+
+    fn end_report(&self, key: &Key) -> Next {
+        self.available.remove(key);
+        self.logged.lock().remove(key);
+        Next::Done
+    }
+
+    /// Whether the status of the template has a reader, and may be written.
+    fn is_reported(&self, key: &Key, template: &Metal3MachineTemplate, groups: &[NodeGroup]) -> bool {
+        let meta = &template.metadata;
+        let is_idle = meta.deletion_timestamp.is_some() || pause::is_reconcile_skipped(meta);
+        let are_active = || groups.iter().all(|group| self.is_cluster_active(key, group));
+        !groups.is_empty() && !is_idle && is_served(meta, self.watch_filter.as_deref()) && are_active()
+    }
+
+    /// Whether the Cluster of a node group is known not to be paused. `clusterctl move` pauses the Cluster, and creates it first,
+    /// but its watch may be behind that of MachineDeployments.
+    fn is_cluster_active(&self, key: &Key, group: &NodeGroup) -> bool {
+        match self.caches.clusters.find(&key.sibling(&group.cluster)) {
+            Observed::Present(cluster) => !pause::is_cluster_paused(Some(&cluster)),
+            Observed::Absent | Observed::Unknown(_) => false,
         }
     }
-}
 
-fn is_selected(selector: &Selector, host: &BareMetalHost) -> bool {
-    let labels = host.metadata.labels.as_ref().unwrap_or(&NO_LABELS);
-    is_counted(host) && selector.mismatch(labels).is_none()
+    fn claimant(&self, key: &Key, template: &Metal3MachineTemplate, group: NodeGroup) -> Claimant {
+        Claimant {
+            is_domain_required: group.failure_domain.is_some() && self.is_domain_required(key, template, &group),
+            group,
+        }
+    }
+
+    fn is_domain_required(&self, key: &Key, template: &Metal3MachineTemplate, group: &NodeGroup) -> bool {
+        let Observed::Present(cluster) = self.caches.clusters.find(&key.sibling(&group.cluster)) else {
+            return false;
+        };
+        let all = &self.caches.metal3_clusters;
+        let near: Vec<Arc<Metal3Cluster>> =
+            all.read(|cache| cache.in_namespace(&key.namespace).map(Arc::clone).collect());
+        let near: Vec<&Metal3Cluster> = near.iter().map(|one| &**one).collect();
+        let found = resolve(&new_machine(key, template, group), None, &cluster, &near).one();
+        found.is_some_and(|one| one.spec.failure_domain_policy == Some(FailureDomainPolicy::Required))
+    }
+
+    /// Only references are copied while the watch of hosts waits.
+    fn near(&self, namespace: &str) -> NearHosts {
+        self.caches.hosts.read(|cache| NearHosts {
+            hosts: cache.in_namespace(namespace).map(Arc::clone).collect(),
+            unreadable: cache.unreadable().find(|host| host.namespace == namespace).cloned(),
+        })
+    }
+
+    /// Writes the status if it differs. Returns the wait if the server does not serve it.
+    async fn write(
+        &self,
+        key: &Key,
+        template: &Metal3MachineTemplate,
+        status: Metal3MachineTemplateStatus,
+        writer: &Writer<Role>,
+    ) -> Result<Option<Next>, Fault> {
+        if template.status == status || (writer.mode() == Mode::ObserveOnly && self.is_logged(key, &status)) {
+            return Ok(None);
+        }
+        if let Some(wait) = self.unserved.wait(key) {
+            return Ok(Some(wait));
+        }
+        let mut after = template.clone();
+        after.status = status;
+        let cache = &self.caches.machine_templates;
+        match writer.status(cache, template, &after).await {
+            Ok(_) => Ok(None),
+            Err(error) if error.kind == WriteErrorKind::NotFound => {
+                // Of the template, or of its status?
+                let exists = writer.read(cache, key).await?.is_some();
+                Ok(exists.then(|| self.unserved.begin(key)))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether a dry run has logged this status already: it never becomes that of the template.
+    fn is_logged(&self, key: &Key, status: &Metal3MachineTemplateStatus) -> bool {
+        self.logged.lock().insert(key.clone(), status.clone()).as_ref() == Some(status)
+    }
 }

@@ -28,6 +28,15 @@ pub(super) fn size(host: &BareMetalHost, hardware: &HardwareDetails) -> Option<u
     named.and_then(bytes)
 }
 
+/// What it is read from.
+pub(super) fn fields(host: &BareMetalHost) -> impl PartialEq + '_ {
+    let volumes = (&host.spec.raid, &host.status.provisioning.raid);
+    let profile = (&host.status.hardware_profile, &host.spec.hardware_profile);
+    let address = host.spec.bmc.as_ref().map(|bmc| &bmc.address);
+    let disks = host.status.hardware.as_ref().map(|hardware| &hardware.storage);
+    (volumes, &host.spec.root_device_hints, profile, address, disks)
+}
+
 fn has_volumes(raid: &RaidConfig) -> bool {
     let hardware = raid.hardware_raid_volumes.iter().flatten().count();
     hardware > 0 || raid.software_raid_volumes.iter().flatten().count() > 0

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
+mod decisions;
+
 fn host(changes: Value) -> BareMetalHost {
     let mut host = json!({
         "metadata": { "name": "h", "namespace": "a", "labels": {} }, "spec": { "online": true },
@@ -244,10 +246,15 @@ fn template_is_used_while_an_autoscaled_deployment_names_it() {
         let annotations = if annotated { json!({ name: "5" }) } else { json!({}) };
         serde_json::from_value(json!({
             "metadata": { "name": "d", "namespace": "a", "annotations": annotations },
-            "spec": { "template": { "spec": { "infrastructureRef": {
+            "spec": { "clusterName": "c", "template": { "spec": { "failureDomain": "z", "infrastructureRef": {
                 "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": kind, "name": template } } } },
         }))
         .unwrap()
+    };
+    let group = || NodeGroup {
+        deployment: "d".to_owned(),
+        cluster: "c".to_owned(),
+        failure_domain: Some("z".to_owned()),
     };
     let ours = "Metal3MachineTemplate";
     let (key, template) = (Key::of(&deployment(true, ours, "t")), |name: &str| {
@@ -266,7 +273,12 @@ fn template_is_used_while_an_autoscaled_deployment_names_it() {
         indexes.replace(&key, last.as_ref(), next.as_ref());
         let expected: Vec<Key> = used.map(template).into_iter().collect();
         assert_eq!(indexes.in_namespace("a"), expected, "{next:?}");
-        assert!(expected.iter().all(|template| indexes.uses(template)) && indexes.in_namespace("b").is_empty());
+        let groups: Vec<NodeGroup> = expected.iter().flat_map(|template| indexes.groups(template)).collect();
+        assert_eq!(groups, used.map(|_| group()).into_iter().collect::<Vec<_>>());
+        assert_eq!(indexes.has_any_in("a"), used.is_some());
+        assert!(indexes.in_namespace("b").is_empty() && !indexes.has_any_in(""));
+        assert_eq!(indexes.of_cluster(&key.sibling("c")), expected);
+        assert!(indexes.of_cluster(&key.sibling("other")).is_empty());
         last = next;
     }
 }

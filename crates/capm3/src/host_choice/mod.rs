@@ -149,6 +149,14 @@ impl<'a> HostChooser<'a> {
         Ok((kept, refusals))
     }
 
+    /// Whether a machine that does not exist yet could claim the host, alone or after others of its owner.
+    #[must_use]
+    pub fn could_claim(&self, host: &BareMetalHost) -> bool {
+        let labels = host.metadata.labels.as_ref().unwrap_or(&NO_LABELS);
+        // First, because most hosts of a large fleet fail it, and a refusal has a text.
+        self.selector.mismatch(labels).is_none() && self.refusal(host).is_none()
+    }
+
     /// The greatest is chosen.
     fn weight<'h>(&self, host: &'h BareMetalHost) -> (bool, u64, Option<&'h str>) {
         let seed = seed::of(&self.machine.metadata);

@@ -16,6 +16,15 @@ pub struct Key {
 }
 
 impl Key {
+    /// Not after any key of the namespace.
+    #[must_use]
+    pub fn first_in(namespace: &str) -> Self {
+        Self {
+            namespace: namespace.to_owned(),
+            name: String::new(),
+        }
+    }
+
     /// The key of an object.
     #[must_use]
     pub fn of<K: Resource>(object: &K) -> Self {

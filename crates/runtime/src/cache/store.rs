@@ -112,6 +112,13 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
             .filter_map(|(key, known)| Some((key, known.form.decoded()?)))
     }
 
+    /// The decoded objects of a namespace. It visits no others.
+    pub fn in_namespace<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = &'a Arc<K>> {
+        let rest = self.objects.range(Key::first_in(namespace)..);
+        let near = rest.take_while(move |(key, _)| key.namespace == namespace);
+        near.filter_map(|(_, known)| known.form.decoded())
+    }
+
     /// The object under `key`.
     #[must_use]
     pub fn get(&self, key: &Key) -> Observed<&Arc<K>> {

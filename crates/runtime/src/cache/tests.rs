@@ -86,6 +86,23 @@ fn synced(at: u64) -> TestCache {
 }
 
 #[test]
+fn objects_of_a_namespace_are_those_that_are_decoded_in_it() {
+    let mut cache = synced(1);
+    for (number, namespace) in (2..).zip(["n", "ns", "ns", "ns-2", "nt"]) {
+        let mut object = object(&format!("o{number}"), &format!("u{number}"), number, "o");
+        object.metadata.namespace = Some(namespace.to_owned());
+        cache.observed(Item::Object(object)).unwrap();
+    }
+    cache.observed(unreadable("o9", "u9", 9)).unwrap();
+    let names = |namespace: &str| -> Vec<String> {
+        let near = cache.in_namespace(namespace);
+        near.map(|object| object.metadata.name.clone().unwrap()).collect()
+    };
+    assert_eq!(names("ns"), ["o3", "o4"]);
+    assert_eq!((names("ns-2").len(), names("other").len(), names("").len()), (1, 0, 0));
+}
+
+#[test]
 fn missing_object_of_an_optional_kind_is_absent_only_when_none_can_exist() {
     let missing = |cache: &TestCache| cache.get(&key("a")).map(drop);
     let mut cache = TestCache::default();

@@ -1,16 +1,19 @@
 //! The status of templates that autoscaled MachineDeployments use.
 
+use std::time::Duration;
+
 use metal3_api::cluster::{Cluster, MachineDeployment};
-use metal3_api::infrastructure::v1beta2::Metal3MachineTemplate;
+use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3MachineTemplate};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
 
 use super::steps::Step::{self, Deployment, Host, Machine, MachineTemplate};
-use super::steps::{CLUSTER, edit, edit_status, get};
+use super::steps::{CLUSTER, edit, edit_status, get, owned};
 use super::without_faults::{PROGRAM, Run};
 
 const ANNOTATION: &str = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size";
+const STATUS: &str = "metal3machinetemplates/status";
 
 impl Run {
     async fn autoscaled(&self, is_autoscaled: bool) {
@@ -38,7 +41,26 @@ impl Run {
     fn writes(&self) -> u64 {
         let audit = self.cluster.audit();
         let of = |resource| audit.of(PROGRAM, "patch", resource);
-        of("metal3machinetemplates") + of("metal3machinetemplates/status")
+        of("metal3machinetemplates") + of(STATUS)
+    }
+
+    /// The value of a metric.
+    fn value(&self, series: &str) -> Option<String> {
+        let text = self.metrics.render();
+        let mut lines = text.lines();
+        lines.find_map(|line| Some(line.strip_prefix(series)?.trim().to_owned()))
+    }
+
+    /// The hosts that are available.
+    fn shown(&self) -> Option<String> {
+        self.value("metal3_template_available_hosts{namespace=\"default\",template=\"workers\"}")
+    }
+
+    /// The keys whose last reconcile failed.
+    fn failing(&self) -> f64 {
+        let name = "metal3machinetemplate";
+        let series = format!("metal3_workqueue_failing_keys{{name=\"{name}\",controller=\"{name}\"}}");
+        self.value(&series).unwrap().parse().unwrap()
     }
 }
 
@@ -90,6 +112,7 @@ async fn template_of_an_autoscaled_deployment_reports_the_least_of_its_hosts() {
     assert_eq!(run.processors().await, (Some("4".into()), 5), "no autoscaler reads it");
 }
 
+/// As Cluster API leaves a template that a user applies: with an owner, and without a label of its Cluster.
 #[tokio::test(start_paused = true)]
 async fn template_of_a_paused_cluster_is_reported_when_the_pause_ends() {
     let run = Run::start();
@@ -101,14 +124,29 @@ async fn template_of_a_paused_cluster_is_reported_when_the_pause_ends() {
         Step::Pause(true),
     ])
     .await;
-    let of_cluster = json!({ "metadata": { "labels": { "cluster.x-k8s.io/cluster-name": CLUSTER } } });
-    edit::<Metal3MachineTemplate>(&run.user, "workers", of_cluster).await;
-    run.hardware("h0", 8).await;
-    run.autoscaled(true).await;
     let paused: Cluster = get(&run.user, CLUSTER).await;
     assert_eq!(paused.spec.paused, Some(true));
+    let owner = json!({ "metadata": { "ownerReferences": owned(&paused) } });
+    edit::<Metal3MachineTemplate>(&run.user, "workers", owner).await;
+    run.hardware("h0", 8).await;
+    run.autoscaled(true).await;
     assert_eq!(run.processors().await, (None, 0));
     run.take(&[Step::Pause(false)]).await;
+    assert_eq!(run.processors().await, (Some("8".into()), 1));
+    run.take(&[Step::Pause(true)]).await;
+    run.hardware("h0", 4).await;
+    assert_eq!(run.processors().await, (Some("8".into()), 1), "paused again");
+}
+
+/// A move creates the Cluster first, paused; the program may see its MachineDeployment before it.
+#[tokio::test(start_paused = true)]
+async fn template_is_not_reported_before_its_cluster_is_seen() {
+    let run = Run::start();
+    run.take(&[Host("h0"), MachineTemplate, Deployment]).await;
+    run.hardware("h0", 8).await;
+    run.autoscaled(true).await;
+    assert_eq!(run.processors().await, (None, 0));
+    run.take(&[Step::Cluster]).await;
     assert_eq!(run.processors().await, (Some("8".into()), 1));
 }
 
@@ -119,11 +157,66 @@ async fn status_of_a_template_is_written_after_each_fault() {
         run.take(&[Step::Cluster, Host("h0"), MachineTemplate, Deployment])
             .await;
         run.hardware("h0", 8).await;
-        let rule = Rule::at(1, fault).verb("patch").resource("metal3machinetemplates");
+        let rule = Rule::at(1, fault).verb("patch").resource(STATUS);
         run.cluster.inject(Plan::seeded(1).with(rule));
         run.autoscaled(true).await;
-        assert_eq!(run.processors().await.0.as_deref(), Some("8"), "{fault:?}");
+        let (processors, writes) = run.processors().await;
+        assert_eq!(processors.as_deref(), Some("8"), "{fault:?}");
+        assert!(writes > u64::from(fault != Fault::ReplyLost), "{fault:?} {writes}");
     }
+}
+
+/// As the API server answers when the CustomResourceDefinition is that of the Go manager.
+#[tokio::test(start_paused = true)]
+async fn status_that_the_server_does_not_serve_is_tried_now_and_then() {
+    let run = Run::start();
+    run.take(&[Step::Cluster, Host("h0"), MachineTemplate, Deployment])
+        .await;
+    let missing = Rule::random(1000, Fault::refused(404)).verb("patch").resource(STATUS);
+    run.cluster.inject(Plan::seeded(1).with(missing));
+    run.autoscaled(true).await;
+    let listed = || run.cluster.audit().of(PROGRAM, "list", "metal3machinetemplates");
+    let before = listed();
+    for processors in 0..100 {
+        run.hardware("h0", 8 + processors % 2).await;
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+    assert_eq!(
+        (run.writes(), listed() - before),
+        (1, 1),
+        "of one template, within its recheck"
+    );
+    assert!(run.failing() < 1.0, "a wait is no failure");
+    run.cluster.inject(Plan::none());
+    run.take(&[]).await;
+    assert_eq!(run.processors().await, (Some("9".into()), 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn figures_that_change_many_times_in_a_second_are_written_once() {
+    let run = Run::start();
+    run.take(&[Step::Cluster, Host("h0"), MachineTemplate, Deployment])
+        .await;
+    run.hardware("h0", 8).await;
+    run.autoscaled(true).await;
+    assert_eq!(run.processors().await, (Some("8".into()), 1));
+    for processors in 0..50 {
+        run.hardware("h0", 10 + processors).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(run.processors().await, (Some("59".into()), 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn template_whose_selector_became_invalid_reports_no_host() {
+    let run = Run::start();
+    run.take(&[Step::Cluster, Host("h0"), MachineTemplate, Deployment])
+        .await;
+    run.hardware("h0", 8).await;
+    run.autoscaled(true).await;
+    assert_eq!(run.processors().await, (Some("8".into()), 1));
+    edit::<Metal3MachineTemplate>(&run.user, "workers", selector("no label value!")).await;
+    assert_eq!((run.processors().await, run.shown()), ((None, 2), Some("0".to_owned())));
 }
 
 #[tokio::test(start_paused = true)]
@@ -131,19 +224,47 @@ async fn available_hosts_of_an_autoscaled_template_are_counted() {
     let run = Run::start();
     run.take(&[Step::Cluster, Host("h0"), Host("h1"), MachineTemplate, Deployment])
         .await;
-    let series = "metal3_template_available_hosts{namespace=\"default\",template=\"workers\"}";
-    let shown = || {
-        let text = run.metrics.render();
-        let line = text.lines().find(|line| line.starts_with(series));
-        line.map(|line| line.trim_start_matches(series).trim().to_owned())
-    };
-    assert_eq!(shown(), None);
+    assert_eq!(run.shown(), None);
     run.autoscaled(true).await;
     run.take(&[]).await;
-    assert_eq!(shown().as_deref(), Some("2"));
+    assert_eq!(run.shown().as_deref(), Some("2"));
     run.take(&[Machine("m0")]).await;
-    assert_eq!(shown().as_deref(), Some("1"));
+    assert_eq!(run.shown().as_deref(), Some("1"));
+    run.take(&[Step::Kept("h2")]).await;
+    assert_eq!(run.shown().as_deref(), Some("2"), "kept for the same MachineDeployment");
+    let unnamed = json!({ "spec": { "consumerRef": {
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Machine", "namespace": "default" } } });
+    edit::<BareMetalHost>(&run.user, "h2", unnamed).await;
+    run.take(&[]).await;
+    assert_eq!(
+        run.shown().as_deref(),
+        Some("1"),
+        "of another machine, whatever its name"
+    );
     run.autoscaled(false).await;
     run.take(&[]).await;
-    assert_eq!(shown(), None);
+    assert_eq!(run.shown(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hosts_outside_of_a_required_failure_domain_are_not_available() {
+    let run = Run::start();
+    run.take(&[
+        Step::Cluster,
+        Host("h0"),
+        Host("h1"),
+        Step::Spare("h2"),
+        MachineTemplate,
+        Deployment,
+    ])
+    .await;
+    run.autoscaled(true).await;
+    let domain = json!({ "spec": { "template": { "spec": { "failureDomain": "b" } } } });
+    edit::<MachineDeployment>(&run.user, "workers", domain).await;
+    run.take(&[]).await;
+    assert_eq!(run.shown().as_deref(), Some("3"), "it is preferred");
+    let policy = json!({ "spec": { "failureDomainPolicy": "Required" } });
+    edit::<Metal3Cluster>(&run.user, CLUSTER, policy).await;
+    run.take(&[]).await;
+    assert_eq!(run.shown().as_deref(), Some("1"));
 }

@@ -1,0 +1,98 @@
+//! What is reconciled after a change, and what is reported of hosts that cannot be read.
+
+use metal3_api::infrastructure::v1beta2::Metal3MachineTemplate;
+use metal3_runtime::cache::{Change, SharedCache, SharedIndexes};
+use metal3_runtime::work::Next;
+
+use super::*;
+use crate::capacity::report::{NearHosts, Report};
+use crate::reasons::template::HOST_UNREADABLE;
+
+fn deployments(namespace: &str) -> SharedIndexes<DeploymentIndexes> {
+    let deployment: MachineDeployment = serde_json::from_value(json!({
+        "metadata": {
+            "name": "d", "namespace": namespace, "uid": "u", "resourceVersion": "1",
+            "annotations": { "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size": "5" },
+        },
+        "spec": { "clusterName": "c", "template": { "spec": { "infrastructureRef": {
+            "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3MachineTemplate", "name": "t" } } } },
+    }))
+    .unwrap();
+    let cache: SharedCache<MachineDeployment, SharedIndexes<DeploymentIndexes>> = SharedCache::default();
+    cache.wrote(deployment).unwrap();
+    cache.indexes()
+}
+
+#[test]
+fn only_changes_of_a_host_that_are_reported_somewhere_enqueue_its_namespace() {
+    let cpu = |count: u32| json!({ "status": { "hardware": { "cpu": { "count": count } } } });
+    for (what, namespace, changes, expected) in [
+        ("processors", "a", cpu(8), true),
+        ("no autoscaled MachineDeployment near", "b", cpu(8), false),
+        ("power", "a", json!({ "status": { "poweredOn": false } }), false),
+        (
+            "network",
+            "a",
+            json!({ "status": { "hardware": { "nics": [{ "name": "eth0" }] } } }),
+            false,
+        ),
+        ("a label", "a", json!({ "metadata": { "labels": { "x": "y" } } }), true),
+        (
+            "another root disk",
+            "a",
+            json!({ "spec": { "rootDeviceHints": { "deviceName": "/dev/sdb" } } }),
+            true,
+        ),
+        (
+            "another profile",
+            "a",
+            json!({ "status": { "hardwareProfile": "dell" } }),
+            true,
+        ),
+        (
+            "in use",
+            "a",
+            json!({ "spec": { "consumerRef": { "name": "m" } } }),
+            true,
+        ),
+    ] {
+        let (old, new) = (host(json!({})), host(changes));
+        let change = Change::Applied {
+            old: Some(&old),
+            new: &new,
+            was_unreadable: false,
+        };
+        let work = watches::of_host(&deployments(namespace), &change);
+        assert_eq!(work, expected.then(|| Work::Hosts("a".to_owned())), "{what}");
+    }
+}
+
+#[test]
+fn status_stays_while_a_host_of_the_namespace_cannot_be_read() {
+    let template: Metal3MachineTemplate = serde_json::from_value(json!({
+        "metadata": { "name": "t", "namespace": "a" }, "spec": { "template": { "spec": {} } },
+    }))
+    .unwrap();
+    let key = Key::of(&template);
+    let of = |unreadable: Option<Key>| {
+        let near = NearHosts {
+            hosts: vec![std::sync::Arc::new(host(json!({})))],
+            unreadable,
+        };
+        Report::of(&key, &template, &[], &near)
+    };
+    let report = of(None);
+    assert_eq!(serde_json::to_value(report.status).unwrap(), usual());
+    assert_eq!(report.next, Next::Done);
+    let report = of(Some(key.sibling("h9")));
+    assert_eq!(report.status, None);
+    let Next::Waiting(on) = report.next else {
+        panic!("{:?}", report.next)
+    };
+    assert_eq!(on.reason, HOST_UNREADABLE);
+    assert!(
+        on.message.contains("BareMetalHost a/h9 cannot be read"),
+        "{}",
+        on.message
+    );
+}
