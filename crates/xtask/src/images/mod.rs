@@ -24,7 +24,7 @@ use self::layout::{Facts, Layout};
 use self::program::{Architecture, Build, architecture};
 use crate::run::{git, succeed};
 pub(crate) use layout::sha256;
-pub(crate) use registry::{Registry, is_loopback, named, push, pushed};
+pub(crate) use registry::{Registry, is_loopback, named, push, pushed, read_whole};
 
 /// How the program is built.
 #[derive(Args)]

@@ -42,6 +42,21 @@ pub(crate) fn pushed(folder: &Path, repository: &str) -> Result<String> {
     Ok(format!("{repository}@{digest}"))
 }
 
+/// Reads every byte of an image in a registry, which must have the digests that the image names.
+pub(crate) fn read_whole(image: &str, scratch: &Path) -> Result<()> {
+    tools::install("skopeo", &["skopeo"])?;
+    let verify = format!("--src-tls-verify={}", !is_loopback(image));
+    let outcome = succeed(
+        Command::new("skopeo")
+            .args(["copy", "--quiet", "--all", "--preserve-digests", &verify])
+            .args([format!("docker://{image}"), format!("oci:{}:read", scratch.display())]),
+    );
+    if scratch.exists() {
+        fs::remove_dir_all(scratch).with_context(|| format!("remove {}", scratch.display()))?;
+    }
+    outcome.map(drop)
+}
+
 /// Tag and digest of the index of a layout.
 pub(crate) fn named(folder: &Path) -> Result<(String, String)> {
     let path = folder.join("index.json");

@@ -18,7 +18,7 @@ use clap::Args;
 use metal3_files::workspace;
 
 use self::cosign::{Cosign, Kind};
-use crate::images::{named, pushed};
+use crate::images::{named, pushed, read_whole};
 use crate::run::git;
 pub(crate) use check::{Options, run as check};
 pub(crate) use ready::run as ready;
@@ -135,6 +135,8 @@ fn verify_image(cosign: Cosign<'_>, release: &Release, image: &str) -> Result<()
     cosign
         .verify_image(&release.key, image)
         .with_context(|| format!("the signature of {image}"))?;
+    // cosign compares the digest that was signed, and reads none of the content.
+    read_whole(image, &release.images.with_extension("read"))?;
     println!("{image}: as signed");
     for kind in Kind::ALL {
         let statement = cosign

@@ -166,6 +166,8 @@ fn images_of(folder: &Path) -> Result<BTreeMap<String, String>> {
 mod tests {
     use super::*;
 
+    type Change = fn(&mut Facts);
+
     fn ready() -> Facts {
         Facts {
             version: "v1.15.0".to_owned(),
@@ -184,7 +186,7 @@ mod tests {
     #[test]
     fn what_keeps_a_release_back_is_named() {
         assert_eq!(problems(&ready()), Vec::<String>::new());
-        let cases: [(&str, fn(&mut Facts)); 7] = [
+        let cases: [(&str, Change); 7] = [
             ("not committed", |facts| facts.changed = " M README.md".to_owned()),
             ("set CAPM3_PATCH", |facts| "v1.15.0-dev".clone_into(&mut facts.version)),
             ("no section `## v1.15.1`", |facts| {
