@@ -1,5 +1,5 @@
-//! `trust-check`: a release is signed with a key made for it, verified, and refused after each change that somebody
-//! between its owner and its user could make.
+//! `trust-check`: a release is signed with a key made for it, verified, and refused after each change of a byte, a file
+//! or a key.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -113,7 +113,7 @@ fn changed_image(cosign: Cosign<'_>, release: &Release, image: &str, work: &Path
 fn with_change(path: &Path, verify: &dyn Fn() -> Result<()>, what: &str) -> Result<()> {
     let content = fs::read(path).with_context(|| format!("read {}", path.display()))?;
     let mut changed = content.clone();
-    // The last byte of a text may be a newline that nobody reads.
+    // The last byte of a text may be a newline that has no meaning.
     let middle = changed.len() / 2;
     *changed
         .get_mut(middle)

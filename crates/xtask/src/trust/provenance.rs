@@ -1,7 +1,7 @@
 //! How the files of a release came to be, in the form of SLSA: the predicate of an attestation.
 //!
 //! Like the files themselves it depends on the commit and on the tools of the machine only: it has no time and no random
-//! number, so whoever builds the same commit with the same tools can compare it.
+//! number, so a second build of the same commit with the same tools can be compared with it.
 
 use std::fs;
 use std::path::Path;

@@ -219,7 +219,7 @@ fn is_list(value: &Value) -> bool {
     value.as_array().is_some_and(|list| !list.is_empty())
 }
 
-/// Before its version 1.110 Ironic rejects it, so that whoever orders it waits for the end of the deployment.
+/// Before its version 1.110 Ironic rejects it, so an order of it waits for the end of the deployment.
 fn of_abort(order: &Order<'_>, _: &History) -> Option<&'static str> {
     let is_of_deployment = order.transition() == Some("abort") && order.node["provision_state"] == "wait call-back";
     (is_of_deployment && order.is_old).then_some("this Ironic aborts no deployment")

@@ -120,7 +120,7 @@ impl Reconciler for Children {
             (Observed::Unknown(why), _) | (_, Observed::Unknown(why)) => {
                 return match why {
                     UnknownReason::Unreadable(why) => Ok(Next::waiting(UNREADABLE, why)),
-                    UnknownReason::NotListed | UnknownReason::NotRead => {
+                    UnknownReason::NotListed | UnknownReason::NotPermitted | UnknownReason::NotRead => {
                         Err(Fault::bug("a pass before the first list"))
                     }
                 };
