@@ -72,13 +72,14 @@ fn servers_and_lease(metrics: &Metrics) {
     metrics.servers().certificates().expires(Some(DateTime::UNIX_EPOCH));
 }
 
-/// Metrics of faults, of full slots and of requests by network, of which this life need not have a sample.
-const UNSEEN: [&str; 6] = [
+/// Metrics of faults, of full slots, of requests by network and of autoscaled templates, of which this life need not have a sample.
+const UNSEEN: [&str; 7] = [
     "metal3_controller_faults",
     "metal3_delayed__deprovisioning",
     "metal3_delayed__provisioning",
     "metal3_host_config_data_error",
     "metal3_host_error",
+    "metal3_template_available_hosts",
     "rest_client_requests",
 ];
 
