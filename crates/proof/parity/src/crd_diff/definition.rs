@@ -194,18 +194,16 @@ fn flags(node: &Node, upstream: &Value, project: &Value) -> Vec<Difference> {
 }
 
 /// A status subresource on one side only is narrower in both directions: without it, status writes are rejected; with
-/// it, the status of ordinary writes is dropped.
+/// it, the status of ordinary writes is dropped. Upstream's definition may have no status, of which nothing is dropped.
 fn subresources(node: &Node, upstream: &Value, project: &Value) -> Vec<Difference> {
     let part = |version: &Value, part: &str| version.get("subresources").and_then(|all| all.get(part)).cloned();
+    let has_status = upstream.pointer("/schema/openAPIV3Schema/properties/status").is_some();
     let mut found = Vec::new();
     for name in ["status", "scale"] {
         let (expected, actual) = (part(upstream, name), part(project, name));
         if expected != actual {
-            let direction = if name == "scale" && expected.is_none() {
-                Wider
-            } else {
-                Narrower
-            };
+            let is_new = expected.is_none() && (name == "scale" || !has_status);
+            let direction = if is_new { Wider } else { Narrower };
             found.push(
                 node.child(name)
                     .difference("subresource", direction, expected.as_ref(), actual.as_ref()),

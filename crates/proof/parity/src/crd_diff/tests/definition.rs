@@ -31,7 +31,7 @@ spec:
     additionalPrinterColumns:
     - { name: Age, jsonPath: .metadata.creationTimestamp, type: date, description: upstream }
     - { name: Ready, jsonPath: .status.ready, type: string, priority: 0 }
-    schema: { openAPIV3Schema: { type: object } }
+    schema: { openAPIV3Schema: { type: object, properties: { status: { type: object } } } }
 "#;
 
 fn thing() -> Value {
@@ -100,6 +100,19 @@ fn each_property_missing_on_one_side_is_reported() {
             "{pointer}: upstream {value}"
         );
     }
+}
+
+#[test]
+fn status_that_only_the_project_has_is_wider() {
+    let mut upstream = thing();
+    let version = &mut upstream["spec"]["versions"][0];
+    version["subresources"].as_object_mut().unwrap().remove("status");
+    version["schema"]["openAPIV3Schema"] = json!({ "type": "object", "properties": {} });
+    let found = outline(&definition::compare(&upstream, &thing()).0);
+    assert_eq!(
+        found,
+        [row("status", "subresource", Wider), row("status", "property", Wider)]
+    );
 }
 
 #[test]
