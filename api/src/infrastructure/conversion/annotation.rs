@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::error::ConversionError;
 use crate::infrastructure::names::CONVERSION_DATA_ANNOTATION;
+use crate::infrastructure::v1beta2::Metal3MachineTemplate;
 use crate::kind::Kind;
 
 /// Renders the annotation of a stored object.
@@ -16,7 +17,8 @@ pub(super) fn render<K: Kind>(stored: &K) -> Result<String, ConversionError> {
         members
             .entry("spec")
             .or_insert(spec_of(stored).map_err(invalid_annotation)?);
-        if K::HAS_STATUS {
+        // Of the Go managers' kinds, templates of machines have no status.
+        if K::HAS_STATUS && K::KIND != Metal3MachineTemplate::KIND {
             members.entry("status").or_insert_with(|| Map::new().into());
         }
     }

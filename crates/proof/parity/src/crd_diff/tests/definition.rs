@@ -111,7 +111,7 @@ fn status_that_only_the_project_has_is_wider() {
     let found = outline(&definition::compare(&upstream, &thing()).0);
     assert_eq!(
         found,
-        [row("status", "subresource", Wider), row("status", "property", Wider)]
+        [row("status", "property", Wider), row("status", "subresource", Wider)]
     );
 }
 
