@@ -39,6 +39,10 @@ const UNUSED: Explained = &[
         "delete metal3clusters.infrastructure.cluster.x-k8s.io",
         "a second Metal3Cluster of a Cluster that is deleted, without an owner",
     ),
+    (
+        "patch metal3machinetemplates/status.infrastructure.cluster.x-k8s.io",
+        "a template of an autoscaled MachineDeployment",
+    ),
     ("get metal3remediations.infrastructure.cluster.x-k8s.io", REMEDIATION),
     ("patch metal3remediations.infrastructure.cluster.x-k8s.io", REMEDIATION),
     (
