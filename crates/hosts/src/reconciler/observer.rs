@@ -161,7 +161,7 @@ impl Observer {
             }
             Read::Firmware => observed.firmware = pending_firmware(&key, writer).await?,
             Read::FirmwareSettings => {
-                let found = writer.read(&self.caches.firmware_settings, &key).await?;
+                let found = if_served(writer.read(&self.caches.firmware_settings, &key).await)?;
                 observed.set_firmware_settings(found, self.clock.monotonic());
             }
             Read::ReportedBios => {
@@ -304,13 +304,24 @@ impl Observer {
 /// Read from the server, and for few hosts: nothing watches this kind.
 async fn pending_firmware(host: &Key, writer: &Writer<Hosts>) -> Result<Observed<String>, Fault> {
     let mut missing = Vec::new();
-    let components = writer.read::<HostFirmwareComponents>(&NoCache, host).await;
+    let components = if_served(writer.read::<HostFirmwareComponents>(&NoCache, host).await);
     let components = permitted(components, &mut missing)?;
     Ok(match firmware::pending(components.as_ref()) {
         Some(pending) => Observed::Present(pending),
         None if missing.is_empty() => Observed::Absent,
         None => Observed::Unknown(UnknownReason::Unreadable(missing.join(", "))),
     })
+}
+
+/// The object; none of an optional kind that is not installed.
+fn if_served<K>(read: Result<Option<K>, Fault>) -> Result<Option<K>, Fault> {
+    match read {
+        Err(Fault::Transient {
+            category: Category::NOT_FOUND,
+            ..
+        }) => Ok(None),
+        read => read,
+    }
 }
 
 /// The object, unless this process lacks the right to read it, which no retry changes.

@@ -20,7 +20,7 @@ impl<R: Role> Writer<R> {
     /// object enters the cache.
     ///
     /// # Errors
-    /// When it is unknown whether the object exists.
+    /// When it is unknown whether the object exists. With the category [`Category::NOT_FOUND`], the kind is not served.
     pub async fn read<K: Writable>(&self, target: &impl WriteTarget<K>, object: &Key) -> Result<Option<K>, Fault>
     where
         R: Permits<verb::Get, K>,
@@ -122,10 +122,23 @@ where
     let request = Request::new(K::url_path(&(), namespace)).get(&object.name, &GetParams::default());
     let request = request.map_err(|error| read_fault(op(), kube::Error::BuildRequest(error)))?;
     let text = match client.request_text(request).await {
-        Err(error) if classify(&error) == Class::NotFound => return Ok(None),
+        Err(error) if classify(&error) == Class::NotFound && !is_of_kind(&error) => return Ok(None),
         answer => Zeroizing::new(answer.map_err(|error| read_fault(op(), error))?),
     };
     // Decoded here, because the client would log a body that it cannot decode.
     let found = serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))?;
     Ok(Some(found))
 }
+
+/// Whether the server does not serve the kind or its version, so that an object of it may exist. The error about an object names it;
+/// that of a path has a text alone. The errors of tenants have neither, and name no kind.
+fn is_of_kind(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else {
+        return false;
+    };
+    let names_object = status.details.as_ref().is_some_and(|details| !details.name.is_empty());
+    status.reason == NO_STATUS || (status.reason == "NotFound" && !names_object)
+}
+
+/// The reason that kube gives to an error whose body is no Status.
+const NO_STATUS: &str = "Failed to parse error data";

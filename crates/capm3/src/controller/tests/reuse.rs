@@ -318,6 +318,26 @@ async fn what_decides_about_the_disks_is_named_when_it_may_not_be_read() {
     }
 }
 
+/// An upgrade or a roll-back of Cluster API replaces its definitions one by one.
+#[tokio::test(start_paused = true)]
+async fn set_of_a_kind_that_is_not_served_counts_as_unknown_and_its_disks_are_kept() {
+    for resource in ["machinesets", "machinedeployments"] {
+        let run = reusing().await;
+        provision(&run, Worker("m0")).await;
+        let unserved = Rule::random(1000, Fault::refused(404)).verb("get").resource(resource);
+        run.cluster.inject_for(&[PROGRAM], Plan::seeded(1).with(unserved));
+        run.take(&[Delete("m0")]).await;
+        assert_eq!(
+            seen(&run).await,
+            (None, true, Some("NodeReuseUndecided".to_owned())),
+            "{resource}"
+        );
+        let machine: Metal3Machine = get(&run.user, "m0").await;
+        let text = serde_json::to_string(&machine.status.conditions).unwrap();
+        assert!(text.contains("is not served; install it"), "{text}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn control_plane_that_cannot_be_read_is_named_and_its_host_is_not_touched() {
     let run = reusing().await;

@@ -170,8 +170,11 @@ impl Refusal {
         Self::new(504, "Timeout", message).about(json!({"causes": [cause], "retryAfterSeconds": 1}))
     }
 
-    /// The server is overloaded, unavailable or failing.
+    /// The server is overloaded, unavailable or failing, or does not serve the kind (404).
     pub(crate) fn unavailable(code: u16, retry_after: Option<u32>) -> Self {
+        if code == 404 {
+            return Self::no_such_resource();
+        }
         let (reason, message) = match code {
             429 => (
                 "TooManyRequests",
