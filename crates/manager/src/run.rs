@@ -163,7 +163,8 @@ impl Process {
                 return CheckResult::Passed;
             }
             CheckResult::Note(format!(
-                "this program may not list and watch {}, so these objects have no effect; apply the roles of this release",
+                "this program may not list and watch {}, so these objects are unknown, and what needs them waits; apply the roles of \
+                 this release",
                 refused.join(", ")
             ))
         });

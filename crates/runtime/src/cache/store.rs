@@ -119,9 +119,12 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
         near.filter_map(|(_, known)| known.form.decoded())
     }
 
-    /// The object under `key`.
+    /// The object under `key`. While the kind may not be listed, also one that was seen before is unknown: it may have changed.
     #[must_use]
     pub fn get(&self, key: &Key) -> Observed<&Arc<K>> {
+        if !self.is_permitted() {
+            return Observed::Unknown(UnknownReason::NotPermitted);
+        }
         match self.objects.get(key).map(|known| &known.form) {
             Some(Form::Readable(object)) => Observed::Present(object),
             Some(Form::Unreadable { why, .. }) => Observed::Unknown(UnknownReason::Unreadable(why.clone())),
@@ -158,9 +161,15 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
         self.reached.is_some() || matches!(self.unwatched, Some(Unwatched::NotServed))
     }
 
-    /// An optional kind is not listed. What an earlier list returned stays.
-    pub(super) fn set_unwatched(&mut self, why: Unwatched) {
-        self.unwatched = self.reached.is_none().then_some(why);
+    /// Whether this program may list the kind. Otherwise an empty index or list of objects proves nothing.
+    #[must_use]
+    pub const fn is_permitted(&self) -> bool {
+        !matches!(self.unwatched, Some(Unwatched::NotPermitted))
+    }
+
+    /// An optional kind is not listed. What an earlier list returned stays, for the next one.
+    pub(super) const fn set_unwatched(&mut self, why: Unwatched) {
+        self.unwatched = Some(why);
     }
 
     /// List and watch have delivered everything up to this version. `None` before the first list.

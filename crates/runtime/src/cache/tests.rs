@@ -112,6 +112,11 @@ fn missing_object_of_an_optional_kind_is_absent_only_when_none_can_exist() {
     cache.set_unwatched(Unwatched::NotServed);
     assert_eq!((missing(&cache), cache.synced()), (Observed::Absent, true));
     cache.listed(vec![live("a", "u", 1)], version(1)).unwrap();
-    cache.set_unwatched(Unwatched::NotPermitted);
+    cache.set_unwatched(Unwatched::NotServed);
     assert_eq!((missing(&cache), cache.synced()), (Observed::Present(()), true));
+    cache.set_unwatched(Unwatched::NotPermitted);
+    let seen = Observed::Unknown(UnknownReason::NotPermitted);
+    assert_eq!((missing(&cache), cache.synced()), (seen, true));
+    cache.listed(vec![], version(2)).unwrap();
+    assert_eq!(missing(&cache), Observed::Absent);
 }

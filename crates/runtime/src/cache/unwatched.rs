@@ -12,12 +12,12 @@ pub enum Unwatched {
 }
 
 impl Unwatched {
-    /// What is known of an object that is not cached. `is_listed`: whether the first list of its kind is complete.
+    /// What is known of an object that is not cached. `is_listed`: whether a list of its kind was complete once.
     pub(super) const fn observed<T>(unwatched: Option<Self>, is_listed: bool) -> Observed<T> {
         match unwatched {
-            _ if is_listed => Observed::Absent,
             Some(Self::NotServed) => Observed::Absent,
             Some(Self::NotPermitted) => Observed::Unknown(UnknownReason::NotPermitted),
+            None if is_listed => Observed::Absent,
             None => Observed::Unknown(UnknownReason::NotListed),
         }
     }

@@ -70,6 +70,7 @@ pub struct Watch<K, I = ()> {
     pages: Option<Arc<Semaphore>>,
     /// Whether the kind need not be installed, or permitted to this program.
     is_optional: bool,
+    refusals: optional::Refusals,
 }
 
 impl<K: Resource, I: Indexes<PartialObjectMeta<K>>> Watch<PartialObjectMeta<K>, I> {
@@ -150,6 +151,7 @@ impl<K: Resource, I: Indexes<K>> Watch<K, I> {
             began: [None; 2],
             pages: None,
             is_optional: false,
+            refusals: optional::Refusals::default(),
         }
     }
 }
@@ -177,7 +179,10 @@ impl<K: Resource + DeserializeOwned, I: Indexes<K>> Watch<K, I> {
             } else {
                 self.watch().await
             };
-            let Err(error) = step else { continue };
+            let Err(error) = step else {
+                self.refusals.add(None);
+                continue;
+            };
             match self.unwatched(&error) {
                 Some(why) => self.wait_until_watched(why).await,
                 None => self.recover(&error).await,

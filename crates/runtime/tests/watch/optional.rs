@@ -55,10 +55,16 @@ async fn optional_kind_that_is_refused_from_the_start_holds_nothing_and_is_watch
 }
 
 #[tokio::test(start_paused = true)]
-async fn optional_kind_that_is_refused_later_keeps_the_process_alive_and_its_last_objects() {
-    for (code, unwatched) in [
-        (NOT_SERVED, Unwatched::NotServed),
-        (NOT_PERMITTED, Unwatched::NotPermitted),
+async fn optional_kind_that_is_refused_later_keeps_the_process_alive_and_is_unknown_if_it_may_exist() {
+    let not_permitted = || Observed::Unknown(UnknownReason::NotPermitted);
+    for (code, unwatched, kept, missing) in [
+        (
+            NOT_SERVED,
+            Unwatched::NotServed,
+            Observed::Present(()),
+            Observed::Absent,
+        ),
+        (NOT_PERMITTED, Unwatched::NotPermitted, not_permitted(), not_permitted()),
     ] {
         let env = simulated();
         env.create("a").await;
@@ -68,7 +74,8 @@ async fn optional_kind_that_is_refused_later_keeps_the_process_alive_and_its_las
         env.inject(refused(code));
         tokio::time::sleep(Duration::from_hours(2)).await;
         assert_eq!((health.unwatched(), health.is_alive()), (Some(unwatched), true));
-        assert_eq!((shown(&cache).len(), cache.find(&key("b"))), (1, Observed::Absent));
+        assert_eq!(cache.find(&key("a")).map(drop), kept);
+        assert_eq!(cache.find(&key("b")).map(drop), missing);
         env.inject([]);
         env.create("b").await;
         let late = until(|| shown(&cache).len() == 2).await;
@@ -84,6 +91,24 @@ async fn optional_kind_that_is_refused_for_a_moment_is_waited_for() {
     env.inject([1, 2].map(|nth| Rule::at(nth, Fault::refused(NOT_PERMITTED)).verb("list")));
     let (cache, _) = optional(&env);
     cache.synced().await;
+    assert!(matches!(cache.find(&key("a")), Observed::Present(_)));
+    env.stop().await;
+}
+
+/// A server that starts refuses connections first, and then for a moment what it permits later.
+#[tokio::test(start_paused = true)]
+async fn optional_kind_that_is_refused_once_after_an_outage_is_waited_for() {
+    let env = simulated();
+    env.create("a").await;
+    let answers = [503, 503, 503, 503, NOT_PERMITTED, 503, NOT_PERMITTED];
+    env.inject(
+        (1..)
+            .zip(answers)
+            .map(|(nth, code)| Rule::at(nth, Fault::refused(code)).verb("list")),
+    );
+    let (cache, health) = optional(&env);
+    cache.synced().await;
+    assert_eq!(health.unwatched(), None);
     assert!(matches!(cache.find(&key("a")), Observed::Present(_)));
     env.stop().await;
 }
