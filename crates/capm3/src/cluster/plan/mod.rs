@@ -5,6 +5,8 @@ mod draft;
 mod serve;
 mod status;
 
+use std::time::Duration;
+
 use metal3_api::cluster::Cluster;
 use metal3_api::cluster::names::{CLUSTER_NAME_LABEL, MANAGED_BY_ANNOTATION};
 use metal3_api::infrastructure::conditions::cluster::{REASON_CLUSTER_NOT_FOUND, REASON_DETACHED};
@@ -25,6 +27,8 @@ use serve::serve;
 use status::{Attached, Phase, StatusReport, with_status};
 
 pub use attach::is_namesake;
+
+const CLAIM_RECHECK: Duration = Duration::from_mins(1);
 
 /// Computes the plan.
 #[must_use]
@@ -154,7 +158,11 @@ fn deletion(facts: &Facts) -> Draft {
         (None, None) => None,
     };
     if let Some(message) = blocker {
-        return with_status(facts, after, &StatusReport::of(Phase::Deleting(message)));
+        return Draft {
+            // The first list of claims that may be read at last wakes nothing if it is empty.
+            requeue_after: facts.held_claims.unreadable.as_ref().map(|_| CLAIM_RECHECK),
+            ..with_status(facts, after, &StatusReport::of(Phase::Deleting(message)))
+        };
     }
     if !facts.held_claims.all.is_empty() {
         return Draft {

@@ -1,5 +1,9 @@
 //! The claim on the endpoint of a deleted, paused or live object.
 
+use std::time::Duration;
+
+use metal3_runtime::queue::Outcome;
+
 use super::*;
 use crate::endpoint::tests::held_claims as claims;
 
@@ -42,8 +46,20 @@ fn object_waits_for_an_unreadable_claim_and_reports_it() {
         unreadable: Some("IPClaim metal/edge-control-plane-endpoint: odd".to_owned()),
         ..HeldClaims::default()
     };
-    let waits = plan_deleting(json!({}), unreadable, None);
+    let waits = plan_deleting(json!({}), unreadable.clone(), None);
     assert_eq!(change(&waits), None);
+    // A list without claims, once it is permitted, wakes nothing.
+    let settled = Facts {
+        held_claims: unreadable,
+        ..facts(
+            &after(&object(deleting(&[FINALIZER])), &waits),
+            Observed::Present(&cluster(json!({}))),
+        )
+    };
+    assert_eq!(
+        plan(&settled).next.outcome(),
+        Outcome::RequeueAfter(Duration::from_mins(1))
+    );
     let ready = condition(&waits, "Ready");
     assert_eq!(ready.reason, "Deleting");
     assert!(

@@ -10,7 +10,7 @@ use metal3_api::kind::Kind;
 use metal3_capi::owner;
 use metal3_domain::derived::RenderedPart;
 use metal3_domain::names::ObjectName;
-use metal3_runtime::cache::{Indexes, Key, SharedCache};
+use metal3_runtime::cache::{Cache, Indexes, Key, SharedCache};
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::Next;
 
@@ -158,6 +158,8 @@ impl Objects {
 
     /// Reads the claims on pools that a Metal3Data of this name owns.
     fn read_owned(&self, key: &Key, owned: &mut Vec<PoolClaim>) -> Result<(), Next> {
+        require_permission(&self.caches.metal3_claims, key)?;
+        require_permission(&self.caches.general_claims, key)?;
         let (metal3, general): (Vec<Key>, Vec<Key>) = {
             let related = self.related.lock();
             (
@@ -173,6 +175,14 @@ impl Objects {
         }
         Ok(())
     }
+}
+
+/// Requires that claims of a kind are known: an empty index proves nothing while they may not be listed.
+fn require_permission<K: Kind, I: Indexes<K>>(claims: &SharedCache<K, I>, key: &Key) -> Result<(), Next> {
+    if claims.read(Cache::is_permitted) {
+        return Ok(());
+    }
+    Err(reason::unreadable(K::KIND, key, &UnknownReason::NotPermitted))
 }
 
 /// The owner of a kind, if its UID matches.

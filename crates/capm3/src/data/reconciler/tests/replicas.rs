@@ -9,11 +9,13 @@ use kube::Api;
 use metal3_domain::clock::Clock;
 use metal3_runtime::clock::TimerClock;
 use metal3_sim_cluster::{Cluster, Options};
+use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 use super::lab::{
-    CLUSTER_API, CLUSTER_IPAM, INFRASTRUCTURE, IPAM, User, address, address_management, both_pools, kinds,
+    CLUSTER_API, CLUSTER_IPAM, INFRASTRUCTURE, IPAM, User, address, address_management, both_pools, kinds, one_pool,
     without_pools,
 };
 use super::start;
@@ -22,7 +24,9 @@ use super::start;
 struct Setup {
     cluster: Cluster,
     user: User,
-    _tasks: Vec<JoinSet<()>>,
+    clock: Arc<dyn Clock>,
+    /// Those of the replicas first.
+    tasks: Vec<JoinSet<()>>,
 }
 
 impl Setup {
@@ -42,7 +46,8 @@ impl Setup {
         Self {
             cluster,
             user,
-            _tasks: tasks,
+            clock,
+            tasks,
         }
     }
 
@@ -91,6 +96,28 @@ impl Setup {
         }
         panic!("the writes never end: {:?}", self.cluster.audit());
     }
+}
+
+/// Without the list of claims nothing says which of them a Metal3Data has, and without it nothing releases them.
+#[tokio::test(start_paused = true)]
+async fn data_whose_claims_may_not_be_listed_are_kept_until_they_may() {
+    let mut run = Setup::with(1, one_pool()).await;
+    run.user.machine("m0").await;
+    sleep(Duration::from_mins(1)).await;
+    assert_eq!((run.claims().await, run.left().await.0), ((1, 0), 1));
+    drop(run.tasks.remove(0));
+    let refused = ["list", "watch"].map(|verb| Rule::random(1000, Fault::refused(403)).verb(verb).resource("ipclaims"));
+    run.cluster
+        .inject_for(&["data"], refused.into_iter().fold(Plan::seeded(1), Plan::with));
+    run.tasks.insert(0, start(&run.cluster.client("data"), &run.clock));
+    run.user.give_back("m0").await;
+    sleep(Duration::from_secs(1)).await;
+    run.user.let_go("m0").await;
+    sleep(Duration::from_mins(10)).await;
+    assert_eq!((run.claims().await.0, run.left().await.0), (1, 1));
+    run.cluster.inject(Plan::none());
+    sleep(Duration::from_mins(5)).await;
+    assert_eq!((run.claims().await.0, run.left().await.0), (0, 0));
 }
 
 #[tokio::test(start_paused = true)]
