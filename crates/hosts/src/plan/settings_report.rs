@@ -111,7 +111,7 @@ pub(crate) fn add(planner: &Planner<'_>, actions: &mut Vec<Action>, next: Next) 
     if let Some(owned) = bios::owned(settings, planner.host()) {
         let patch = Changes::between(&document(settings), &document(&owned)).main;
         actions.extend(patch.map(|patch| Action::PatchFirmwareSettings(patch.with_precondition(&version))));
-        return Next::Requeue;
+        return next;
     }
     let reported = match &planner.facts.bios {
         Observed::Present(reported) => *reported,

@@ -54,6 +54,8 @@ pub(super) struct Executor<'a> {
 pub(super) enum Outcome {
     /// All actions were done.
     Done,
+    /// The same, and the host got its HostFirmwareSettings, which are reported about by the next plan.
+    Owned,
     /// Dry run: the actions were only logged.
     DryRun,
     /// Another host took the last unit of the budget since the plan was made. Nothing was done.
@@ -97,14 +99,14 @@ impl Executor<'_> {
         for record in records {
             self.act(record, false, observed).await?;
         }
-        self.report(reports, observed).await?;
-        Ok(Outcome::Done)
+        self.report(reports, observed).await
     }
 
     /// After all that the host needs: a report that is not permitted delays nothing of it, and the schema not the status.
-    async fn report(&self, reports: Vec<Action>, observed: &mut Observations) -> Result<(), Fault> {
-        let mut failed = Ok(());
+    async fn report(&self, reports: Vec<Action>, observed: &mut Observations) -> Result<Outcome, Fault> {
+        let mut outcome = Ok(Outcome::Done);
         for report in reports {
+            let is_of_owner = matches!(report, Action::PatchFirmwareSettings(_));
             match self.act(report, false, observed).await {
                 Err(Fault::Transient {
                     category: Category::FORBIDDEN,
@@ -112,10 +114,12 @@ impl Executor<'_> {
                 }) => {
                     tracing::warn!(host = %self.key, "a report about its BIOS settings is not permitted; look at the roles")
                 }
-                other => failed = failed.and(other.map(drop)),
+                Ok(_) if is_of_owner => outcome = outcome.map(|_| Outcome::Owned),
+                Ok(_) => {}
+                Err(fault) => outcome = Err(fault),
             }
         }
-        failed
+        outcome
     }
 
     /// The next step relies on the new version.

@@ -274,7 +274,7 @@ impl HostReconciler {
                 Outcome::Done if next == Next::Requeue => {}
                 Outcome::Done => return Ok(next),
                 Outcome::DryRun => return Ok(Next::Done),
-                Outcome::NoBudget | Outcome::Late => {}
+                Outcome::Owned | Outcome::NoBudget | Outcome::Late => {}
                 // Plan once more with the rejection. A second one is a loop unless it is recorded, and a third one always.
                 Outcome::Refused if refusals == 0 || (refusals == 1 && is_recorded(&observed)) => refusals += 1,
                 Outcome::Refused => return Err(request_refused(&observed)),

@@ -66,6 +66,21 @@ async fn schema_that_is_not_permitted_keeps_no_report() {
     assert_eq!(condition(&report(&env).await, "Valid").0, "True");
 }
 
+/// The owner is written before the first report. Who may not write it asks once for each reconcile.
+#[tokio::test(start_paused = true)]
+async fn settings_that_may_not_be_owned_hold_no_host_and_repeat_no_request() {
+    let env = TestEnv::new(Setup::default());
+    refuse(&env, "patch", "hostfirmwaresettings");
+    ask(&env, json!({ "QuietBoot": "false" })).await;
+    env.host(1, json!({})).await;
+    env.until(1, "available host", is_available).await;
+    let asked = || env.cluster.audit().of(CONTROLLER_USER, "patch", "hostfirmwaresettings");
+    let before = asked();
+    assert!(before > 0);
+    sleep(Duration::from_hours(24)).await;
+    assert!(asked() - before < 10, "{} requests in a day", asked() - before);
+}
+
 fn refuse(env: &TestEnv, verb: &'static str, resource: &str) {
     let rule = Rule::random(1000, Fault::refused(403)).verb(verb).resource(resource);
     env.cluster.inject_for(&[CONTROLLER_USER], Plan::none().with(rule));
