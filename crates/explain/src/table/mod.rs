@@ -13,6 +13,7 @@ mod remediation;
 mod row;
 mod settings;
 mod shared;
+mod templates;
 mod unserved;
 
 use metal3_api::metal3::v1alpha1::ErrorType;
@@ -28,6 +29,8 @@ pub enum Area {
     Clusters,
     /// Metal3Machine.
     Machines,
+    /// Metal3MachineTemplate.
+    Templates,
     /// Metal3DataTemplate, Metal3DataClaim and Metal3Data.
     Data,
     /// Metal3Remediation.
@@ -46,10 +49,11 @@ pub enum Area {
 
 impl Area {
     /// All areas, in the order of the index.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Shared,
         Self::Clusters,
         Self::Machines,
+        Self::Templates,
         Self::Data,
         Self::Remediation,
         Self::Hosts,
@@ -66,6 +70,7 @@ impl Area {
             Self::Shared => shared::ROWS,
             Self::Clusters => clusters::ROWS,
             Self::Machines => machines::ROWS,
+            Self::Templates => templates::ROWS,
             Self::Data => data::ROWS,
             Self::Remediation => remediation::ROWS,
             Self::Hosts => hosts::ROWS,
@@ -83,6 +88,7 @@ impl Area {
             Self::Shared => "shared",
             Self::Clusters => "clusters",
             Self::Machines => "machines",
+            Self::Templates => "machine-templates",
             Self::Data => "data",
             Self::Remediation => "remediation",
             Self::Hosts => "hosts",
@@ -100,6 +106,7 @@ impl Area {
             Self::Shared => "All kinds",
             Self::Clusters => "Metal3Cluster",
             Self::Machines => "Metal3Machine",
+            Self::Templates => "Metal3MachineTemplate",
             Self::Data => "Metal3DataTemplate, Metal3DataClaim, Metal3Data",
             Self::Remediation => "Metal3Remediation",
             Self::Hosts => "BareMetalHost",

@@ -14,6 +14,7 @@ fn declared(area: Area) -> Vec<&'static [Reason]> {
         Area::Shared => vec![shared::ALL],
         Area::Clusters => vec![cluster::ALL, metal3_capm3::reasons::cluster::ALL],
         Area::Machines => vec![machine::ALL, legacy::ALL, metal3_capm3::reasons::machine::ALL],
+        Area::Templates => vec![metal3_capm3::reasons::template::ALL],
         Area::Data => vec![metal3_capm3::data::reason::ALL],
         Area::Remediation => vec![remediation::ALL, metal3_capm3::reasons::remediation::ALL],
         Area::Hosts => vec![hosts::reason::ALL, hosts::wait_reason::ALL],
