@@ -9,7 +9,7 @@ use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
 
 use super::steps::Step::{self, Deployment, Host, Machine, MachineTemplate};
-use super::steps::{CLUSTER, edit, edit_status, get, owned};
+use super::steps::{CLUSTER, edit, edit_status, get, make, owned};
 use super::without_faults::{PROGRAM, Run};
 
 const ANNOTATION: &str = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size";
@@ -25,6 +25,16 @@ impl Run {
     async fn hardware(&self, host: &str, processors: u32) {
         let hardware = json!({ "cpu": { "arch": "x86_64", "count": processors }, "ramMebibytes": 4096 });
         edit_status::<BareMetalHost>(&self.user, host, json!({ "status": { "hardware": hardware } })).await;
+    }
+
+    /// Another template, with an autoscaled MachineDeployment of its own.
+    async fn second_template(&self) {
+        let first: Metal3MachineTemplate = get(&self.user, "workers").await;
+        make::<Metal3MachineTemplate>(&self.user, "others", json!({ "spec": first.spec })).await;
+        let first: MachineDeployment = get(&self.user, "workers").await;
+        let mut second = json!({ "metadata": { "annotations": { ANNOTATION: "3" } }, "spec": first.spec });
+        second["spec"]["template"]["spec"]["infrastructureRef"]["name"] = json!("others");
+        make::<MachineDeployment>(&self.user, "others", second).await;
     }
 
     async fn template(&self) -> Metal3MachineTemplate {
@@ -62,6 +72,17 @@ impl Run {
         let series = format!("metal3_workqueue_failing_keys{{name=\"{name}\",controller=\"{name}\"}}");
         self.value(&series).unwrap().parse().unwrap()
     }
+}
+
+/// A template whose status says what its host has.
+async fn reported() -> Run {
+    let run = Run::start();
+    run.take(&[Step::Cluster, Host("h0"), MachineTemplate, Deployment])
+        .await;
+    run.hardware("h0", 8).await;
+    run.autoscaled(true).await;
+    assert_eq!(run.processors().await, (Some("8".into()), 1));
+    run
 }
 
 fn selector(value: &str) -> Value {
@@ -166,15 +187,19 @@ async fn status_of_a_template_is_written_after_each_fault() {
     }
 }
 
-/// As the API server answers when the CustomResourceDefinition is that of the Go manager.
+/// As the API server answers when the CustomResourceDefinition is that of the Go manager: for all templates alike.
 #[tokio::test(start_paused = true)]
 async fn status_that_the_server_does_not_serve_is_tried_now_and_then() {
     let run = Run::start();
     run.take(&[Step::Cluster, Host("h0"), MachineTemplate, Deployment])
         .await;
+    run.hardware("h0", 8).await;
     let missing = Rule::random(1000, Fault::refused(404)).verb("patch").resource(STATUS);
     run.cluster.inject(Plan::seeded(1).with(missing));
     run.autoscaled(true).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(run.writes(), 1);
+    run.second_template().await;
     let listed = || run.cluster.audit().of(PROGRAM, "list", "metal3machinetemplates");
     let before = listed();
     for processors in 0..100 {
@@ -183,23 +208,39 @@ async fn status_that_the_server_does_not_serve_is_tried_now_and_then() {
     }
     assert_eq!(
         (run.writes(), listed() - before),
-        (1, 1),
-        "of one template, within its recheck"
+        (1, 0),
+        "of two templates, within the recheck"
     );
     assert!(run.failing() < 1.0, "a wait is no failure");
     run.cluster.inject(Plan::none());
     run.take(&[]).await;
-    assert_eq!(run.processors().await, (Some("9".into()), 2));
+    assert_eq!(run.processors().await, (Some("9".into()), 3));
+}
+
+/// A template that nobody else may write is left alone: while it is paused, and in deletion.
+#[tokio::test(start_paused = true)]
+async fn paused_template_and_one_in_deletion_are_not_reported() {
+    for left_alone in [
+        json!({ "metadata": { "annotations": { "cluster.x-k8s.io/paused": "" } } }),
+        json!({ "metadata": { "finalizers": ["example.org/kept"] } }),
+    ] {
+        let run = reported().await;
+        edit::<Metal3MachineTemplate>(&run.user, "workers", left_alone.clone()).await;
+        if left_alone["metadata"]["finalizers"].is_array() {
+            let templates: kube::Api<Metal3MachineTemplate> = kube::Api::default_namespaced(run.user.clone());
+            templates
+                .delete("workers", &kube::api::DeleteParams::default())
+                .await
+                .unwrap();
+        }
+        run.hardware("h0", 4).await;
+        assert_eq!(run.processors().await, (Some("8".into()), 1), "{left_alone}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn figures_that_change_many_times_in_a_second_are_written_once() {
-    let run = Run::start();
-    run.take(&[Step::Cluster, Host("h0"), MachineTemplate, Deployment])
-        .await;
-    run.hardware("h0", 8).await;
-    run.autoscaled(true).await;
-    assert_eq!(run.processors().await, (Some("8".into()), 1));
+    let run = reported().await;
     for processors in 0..50 {
         run.hardware("h0", 10 + processors).await;
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -209,12 +250,7 @@ async fn figures_that_change_many_times_in_a_second_are_written_once() {
 
 #[tokio::test(start_paused = true)]
 async fn template_whose_selector_became_invalid_reports_no_host() {
-    let run = Run::start();
-    run.take(&[Step::Cluster, Host("h0"), MachineTemplate, Deployment])
-        .await;
-    run.hardware("h0", 8).await;
-    run.autoscaled(true).await;
-    assert_eq!(run.processors().await, (Some("8".into()), 1));
+    let run = reported().await;
     edit::<Metal3MachineTemplate>(&run.user, "workers", selector("no label value!")).await;
     assert_eq!((run.processors().await, run.shown()), ((None, 2), Some("0".to_owned())));
 }
