@@ -15,7 +15,7 @@ role! {
     /// for `clusterctl move`; create for the endpoint of a control plane from a pool. The address of such an endpoint
     /// is claimed and released; a Metal3Cluster is read before the claim of a missing Metal3Cluster is released.
     /// MachineSets and MachineDeployments are read when a machine with node reuse is deleted; control planes are, too, with
-    /// the permissions of their endpoints. `metal3clusters/finalizers` is needed because the claim's owner reference blocks the owner's deletion.
+    /// the permissions of their endpoints. MachineDeployments are watched for the status of templates. `metal3clusters/finalizers` is needed because the claim's owner reference blocks the owner's deletion.
     pub struct Machines {
         Metal3Cluster: Get, List, Watch, Patch, PatchStatus, UpdateFinalizers, Delete;
         Metal3Machine: Get, List, Watch, Patch, PatchStatus;

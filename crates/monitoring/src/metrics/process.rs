@@ -159,7 +159,7 @@ pub(super) const METRICS: &[Metric] = &[
         (
             "metal3_cache_age_seconds",
             "kind",
-            "time since the watch of a cache received anything; the server sends something every 75 seconds",
+            "time since the watch of a cache received anything; the server sends something every 75 seconds, and a kind that may not be listed is asked each minute",
         ),
     ),
     row(
