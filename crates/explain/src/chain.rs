@@ -25,6 +25,9 @@ pub struct Link {
     /// Since when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
+    /// How long this step usually takes, in seconds: the median of the hosts in the namespace that completed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usual_seconds: Option<i64>,
     /// Who has to act.
     pub who_acts: Actor,
     /// How bad it is.
@@ -61,6 +64,7 @@ impl Link {
             reason: None,
             message: String::new(),
             since: None,
+            usual_seconds: None,
             who_acts,
             severity: match who_acts {
                 Actor::Nothing => Severity::Normal,

@@ -6,7 +6,7 @@ use metal3_api::meta::Time;
 use serde_json::Value;
 
 use crate::object::ObjectId;
-use crate::offline::{explain_with_events, report};
+use crate::offline::{explain_with_background, report};
 use crate::text;
 use crate::view::{Filter, View, render};
 
@@ -25,7 +25,7 @@ fn now() -> Time {
 /// What `kubectl metal3 why cluster/edge -n lab` prints for them.
 #[must_use]
 pub fn output() -> String {
-    let explanation = explain_with_events(&ObjectId::of::<Cluster>("edge"), &objects());
+    let explanation = explain_with_background(&ObjectId::of::<Cluster>("edge"), &objects());
     text::render(&explanation, "lab", now())
 }
 

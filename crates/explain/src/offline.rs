@@ -10,7 +10,7 @@ use crate::labels;
 use crate::object::ObjectId;
 use crate::snapshot::{Read, Snapshot, name_of, text};
 use crate::view::{Report, View};
-use crate::walk::{explain, with_events};
+use crate::walk::{explain, with_background};
 
 /// Explains an object of a namespace that has these objects and no others.
 #[must_use]
@@ -18,10 +18,12 @@ pub fn explain_objects(object: &ObjectId, objects: &[Value]) -> Explanation {
     answered(objects, |snapshot| explain(object, snapshot))
 }
 
-/// The same with the Events of the last object.
+/// The same with the Events of the last object, and how long its step usually takes.
 #[must_use]
-pub fn explain_with_events(object: &ObjectId, objects: &[Value]) -> Explanation {
-    answered(objects, |snapshot| with_events(explain(object, snapshot)?, snapshot))
+pub fn explain_with_background(object: &ObjectId, objects: &[Value]) -> Explanation {
+    answered(objects, |snapshot| {
+        with_background(explain(object, snapshot)?, snapshot)
+    })
 }
 
 /// The report about these objects and no others.

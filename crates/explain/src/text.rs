@@ -70,10 +70,13 @@ fn printable(character: char) -> char {
 fn line(depth: usize, link: &Link, now: Time) -> String {
     let indent = "  ".repeat(depth);
     let since = link.since.map(|since| format!(", for {}", duration(since, now)));
+    let usual = link
+        .usual_seconds
+        .map(|seconds| format!(", usually {}", seconds_text(seconds)));
     let reason = link
         .reason
         .as_ref()
-        .map(|reason| format!(" ({reason}{})", since.unwrap_or_default()));
+        .map(|reason| format!(" ({reason}{}{})", since.unwrap_or_default(), usual.unwrap_or_default()));
     let head = format!(
         "{indent}- {}: {}{}\n",
         link.object,
@@ -153,6 +156,18 @@ mod tests {
         ] {
             assert_eq!(duration(at(1_000_000), at(1_000_000 + seconds)), text);
         }
+    }
+
+    #[test]
+    fn link_says_since_when_and_how_long_it_usually_takes() {
+        let host = ObjectId::foreign("metal3.io", "BareMetalHost", "h0");
+        let entry = Area::Hosts.find("Provisioning").unwrap();
+        let link = Link {
+            usual_seconds: Some(578),
+            ..Link::explained(&host, entry, "", Some(at(100)))
+        };
+        let line = line(0, &link, at(290));
+        assert!(line.ends_with("(Provisioning, for 3m10s, usually 9m38s)\n"), "{line}");
     }
 
     #[test]

@@ -3,11 +3,12 @@
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::kind::Kind as _;
 use metal3_api::meta::Time;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationMetric, ProvisioningState};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
 use serde::Serialize;
 
 use super::host::HostRow;
 use crate::snapshot::Read;
+use crate::steps::{Step, median};
 use crate::walk::conditions::{first_bad, since};
 use crate::walk::{MACHINE_ORDER, Walk, name};
 
@@ -93,37 +94,20 @@ pub(super) fn top(walk: &mut Walk<'_>, now: Time) -> Top {
     }
 }
 
-type Pick = fn(&BareMetalHost) -> &OperationMetric;
-
 fn steps(hosts: &[BareMetalHost]) -> Vec<StepRow> {
-    let steps: [(&str, Pick); 4] = [
-        ("register", |host| &host.status.operation_history.register),
-        ("inspect", |host| &host.status.operation_history.inspect),
-        ("provision", |host| &host.status.operation_history.provision),
-        ("deprovision", |host| &host.status.operation_history.deprovision),
-    ];
-    let row = |(step, pick): (&str, Pick)| {
-        let ended = hosts.iter().filter_map(|host| {
-            let (start, end) = (pick(host).start?, pick(host).end?);
-            (end >= start).then(|| ((end.get() - start.get()).num_seconds(), name(&host.metadata).to_owned()))
-        });
-        let mut ended: Vec<(i64, String)> = ended.collect();
-        ended.sort();
-        let is_running = |host: &&BareMetalHost| {
-            pick(host)
-                .start
-                .is_some_and(|start| pick(host).end.is_none_or(|end| end < start))
-        };
+    let row = |step: Step| {
+        let completed = step.completed(hosts);
+        let longest = completed.last();
         StepRow {
-            step: step.to_owned(),
-            hosts: ended.len(),
-            median_seconds: ended.get(ended.len() / 2).map(|(seconds, _)| *seconds),
-            longest_seconds: ended.last().map(|(seconds, _)| *seconds),
-            longest_host: ended.last().map(|(_, host)| host.clone()),
-            running: hosts.iter().filter(is_running).count(),
+            step: step.as_str().to_owned(),
+            hosts: completed.len(),
+            median_seconds: median(&completed),
+            longest_seconds: longest.map(|(seconds, _)| *seconds),
+            longest_host: longest.map(|(_, host)| (*host).to_owned()),
+            running: hosts.iter().filter(|host| step.is_running(host)).count(),
         }
     };
-    steps.into_iter().map(row).collect()
+    Step::ALL.into_iter().map(row).collect()
 }
 
 fn errors(hosts: &[BareMetalHost]) -> Vec<ErrorRow> {

@@ -26,6 +26,7 @@ use crate::chain::{Explanation, Link, NotRead, State};
 use crate::events;
 use crate::object::{ObjectId, SECRET};
 use crate::snapshot::{Read, Snapshot, Unread};
+use crate::steps::{Step, median};
 use crate::table::Actor;
 
 pub(crate) use machine::ORDER as MACHINE_ORDER;
@@ -81,22 +82,33 @@ pub fn explain(object: &ObjectId, snapshot: &Snapshot) -> Result<Explanation, BT
     })
 }
 
-/// The explanation with the Events of the last object, or what is to be read first.
+/// The explanation with the Events of the last object and how long its step usually takes, or what is to be read first. The chain
+/// is complete without them, so its state stays when they cannot be read.
 ///
 /// # Errors
-/// The read of the Events.
-pub fn with_events(explanation: Explanation, snapshot: &Snapshot) -> Result<Explanation, BTreeSet<Read>> {
-    let Some(last) = explanation.chain.last().filter(|_| explanation.state != State::Absent) else {
+/// These reads.
+pub fn with_background(mut explanation: Explanation, snapshot: &Snapshot) -> Result<Explanation, BTreeSet<Read>> {
+    let Some(last) = explanation
+        .chain
+        .last_mut()
+        .filter(|_| explanation.state != State::Absent)
+    else {
         return Ok(explanation);
     };
-    let read = Read::Events(last.object.clone());
-    let mut explanation = explanation;
-    match snapshot.get(&read) {
-        None => return Err(BTreeSet::from([read])),
-        Some(Ok(found)) => explanation.events = events::lines(&found),
-        // The chain is complete without them, so the state stays.
-        Some(Err(why)) => explanation.not_read.push(NotRead { what: read, why }),
+    let mut walk = Walk::new(snapshot);
+    if let Ok(found) = walk.answer(Read::Events(last.object.clone())) {
+        explanation.events = events::lines(&found);
     }
+    let step = last.reason.as_deref().and_then(Step::of_reason);
+    if let Some(step) = step.filter(|_| last.object.is::<BareMetalHost>()) {
+        let hosts = walk.each(&Read::list::<BareMetalHost>(None));
+        last.usual_seconds = hosts.and_then(|hosts| median(&step.completed(&hosts)));
+    }
+    let missing = snapshot.missing(walk.wanted);
+    if !missing.is_empty() {
+        return Err(missing);
+    }
+    explanation.not_read.extend(walk.not_read);
     Ok(explanation)
 }
 

@@ -381,3 +381,4 @@ fn reason_of_another_version_is_shown_as_it_is() {
 
 mod ends;
 mod machine;
+mod usual;

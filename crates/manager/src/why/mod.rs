@@ -9,7 +9,7 @@ use anyhow::Result;
 use kube::Client;
 use metal3_api::meta::Time;
 use metal3_domain::yaml;
-use metal3_explain::{Explanation, State, explain, text, with_events};
+use metal3_explain::{Explanation, State, explain, text, with_background};
 
 pub use arguments::{Output, Why, parse};
 
@@ -22,7 +22,7 @@ impl Why {
     /// When the explanation does not end.
     pub async fn explain(&self, client: &Client, namespace: &str) -> Result<Explanation> {
         let mut reader = Reader::new(client, Some(namespace));
-        let question = |snapshot: &_| with_events(explain(&self.object, snapshot)?, snapshot);
+        let question = |snapshot: &_| with_background(explain(&self.object, snapshot)?, snapshot);
         reader.ask(question).await
     }
 
