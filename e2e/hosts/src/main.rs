@@ -9,6 +9,7 @@ mod counts;
 mod document;
 mod drive;
 mod env;
+mod explained;
 mod faults;
 #[path = "../../../crates/hosts/tests/life/goals.rs"]
 mod goals;

@@ -152,6 +152,7 @@ pub(super) const PACKAGES: &[Package] = &[
         &[
             "metal3-domain",
             "metal3-api",
+            "metal3-explain",
             "metal3-ironic",
             "metal3-ironic-life",
             "metal3-sim-ironic",

@@ -1,0 +1,56 @@
+//! What `kubectl metal3 why` says about a host with a fault.
+
+use anyhow::{Context as _, ensure};
+use metal3_api::kind::Kind as _;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_explain::{Link, ObjectId, SECRET, offline};
+use metal3_ironic_life::faults::Fault;
+use serde_json::{Value, json};
+
+use crate::document::with;
+
+/// Words by which a person recognises each fault of labhosts. Most are from Ironic and its libraries.
+const WORDS: [(&str, &str); 14] = [
+    ("dead-bmc", "Unable to connect"),
+    ("slow-bmc", "the BMC is slow"),
+    ("wrong-password", "401"),
+    ("bmc-status", "503"),
+    ("power-stuck", "Failed to set node power state"),
+    ("foreign-mac", "spec.bootMACAddress"),
+    ("no-boot", "check if the ramdisk"),
+    ("inspection-error", "Ramdisk reported error"),
+    ("clean-step-fails", "erase_devices_metadata failed"),
+    ("checksum-mismatch", "was ordered with checksum"),
+    ("disk-too-small", "every disk is smaller"),
+    // Of an agent without heartbeats: while cleaning, and while deploying.
+    ("no-heartbeat", "Timeout reached while cleaning"),
+    ("no-heartbeat", "Timeout reached while waiting for callback"),
+    ("no-heartbeat", "while waiting for agent"),
+];
+
+/// The last link of the explanation: its cause is known, and its texts name the fault.
+pub(crate) fn last_link(host: &BareMetalHost, fault: &Fault) -> anyhow::Result<Link> {
+    let name = host.metadata.name.clone().unwrap_or_default();
+    let api_version = format!("{}/{}", BareMetalHost::GROUP, BareMetalHost::VERSION);
+    let kind = json!({ "apiVersion": api_version, "kind": BareMetalHost::KIND });
+    let mut objects = vec![with(serde_json::to_value(host)?, kind)];
+    objects.extend(host.spec.bmc.as_ref().map(|bmc| secret(&bmc.credentials_name)));
+    let explanation = offline::explain_with_background(&ObjectId::of::<BareMetalHost>(&name), &objects);
+    ensure!(explanation.names_a_cause(), "no cause is explained: {explanation:?}");
+    let last = explanation.chain.last().cloned().context("nothing waits")?;
+    let Link {
+        title, message, cure, ..
+    } = &last;
+    let texts = format!("{title} {message} {cure}");
+    let mut words = WORDS.iter().filter(|(json, _)| fault.json.contains(json));
+    ensure!(
+        words.any(|(_, words)| texts.contains(words)),
+        "the explanation does not name the fault: {texts}"
+    );
+    Ok(last)
+}
+
+/// Only its existence matters.
+fn secret(name: &str) -> Value {
+    json!({ "apiVersion": SECRET.version, "kind": SECRET.kind, "metadata": { "name": name } })
+}
