@@ -210,7 +210,7 @@ fn typed(mut object: Value, resource: &ApiResource) -> Value {
     object
 }
 
-fn unread(error: &kube::Error, verb: &str, resource: &ApiResource) -> Unread {
+pub(crate) fn unread(error: &kube::Error, verb: &str, resource: &ApiResource) -> Unread {
     match classify(error) {
         Class::Forbidden => Unread::Forbidden {
             verb: verb.to_owned(),

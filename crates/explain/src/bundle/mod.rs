@@ -14,7 +14,7 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
 use metal3_domain::yaml;
 use serde_json::{Value, json};
 
-use crate::chain::State;
+use crate::chain::{NotRead, State};
 use crate::object::{KINDS, ObjectId, SECRET};
 use crate::snapshot::{Read, Snapshot, Unread, name_of, namespace_of, text};
 use crate::text::{missing, printable_text};
@@ -45,13 +45,42 @@ pub fn reads() -> Vec<Read> {
     lists.chain([Read::Events(ObjectId::of::<BareMetalHost>(""))]).collect()
 }
 
+/// The end of the log of a container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Log {
+    /// The namespace of the Pod.
+    pub namespace: String,
+    /// The Pod.
+    pub pod: String,
+    /// The container, with a mark if the log is that of the one before the last restart.
+    pub container: String,
+    /// The lines.
+    pub text: String,
+}
+
+/// The logs of this project's programs, and what could not be read of them. They are in any namespace.
+pub type Logs = (Vec<Log>, Vec<NotRead>);
+
 /// The files, by name. `namespace` is the one that was read; without one all were.
 #[must_use]
-pub fn files(snapshot: &Snapshot, namespace: Option<&str>, now: Time) -> Vec<(String, String)> {
+pub fn files(snapshot: &Snapshot, logs: &Logs, namespace: Option<&str>, now: Time) -> Vec<(String, String)> {
+    let (logs, without) = logs;
+    let unread_logs: String = without.iter().map(|one| missing(one, None)).collect();
+    let not_read = not_read(snapshot, namespace) + &masked_text(&printable_text(&unread_logs));
     let mut files = vec![
         ("README.txt".to_owned(), readme(now)),
-        ("not-read.txt".to_owned(), not_read(snapshot, namespace)),
+        ("not-read.txt".to_owned(), not_read),
     ];
+    files.extend(logs.iter().map(|log| {
+        let Log {
+            namespace,
+            pod,
+            container,
+            text,
+        } = log;
+        let name = format!("logs/{namespace}/{pod}/{container}.log");
+        (name, masked_text(&printable_text(text)))
+    }));
     for (read, answer) in snapshot.answers() {
         let found = answer.as_deref().unwrap_or_default();
         match read {
@@ -92,7 +121,8 @@ fn readme(now: Time) -> String {
     format!(
         "Support bundle of {now}, written by kubectl metal3 support-bundle.\n\nobjects/NAMESPACE/KIND/NAME.yaml  objects, masked\n\
          secrets/NAMESPACE/NAME.yaml       metadata of Secrets, without content\nevents.yaml                       Events of these objects\n\
-         why/NAMESPACE/KIND-NAME.txt       why an object waits\nhosts.txt, consumers.txt, pools.txt, top.txt\n\
+         why/NAMESPACE/KIND-NAME.txt       why an object waits\n\
+         logs/NAMESPACE/POD/CONTAINER.log  the last lines of this project's programs, masked\nhosts.txt, consumers.txt, pools.txt, top.txt\n\
          not-read.txt                      what is missing here\n"
     )
 }
@@ -101,7 +131,7 @@ fn not_read(snapshot: &Snapshot, namespace: Option<&str>) -> String {
     let lines = snapshot.answers().filter_map(|(read, answer)| {
         let why = answer.as_ref().err()?.clone();
         let what = read.clone();
-        Some(missing(&crate::chain::NotRead { what, why }, namespace))
+        Some(missing(&NotRead { what, why }, namespace))
     });
     masked_text(&printable_text(&lines.collect::<String>()))
 }

@@ -45,9 +45,28 @@ fn objects() -> Vec<Value> {
     ]
 }
 
+/// One log, and one that the viewer may not read.
+fn logs() -> Logs {
+    let log = Log {
+        namespace: "capm3-system".to_owned(),
+        pod: "capm3-0".to_owned(),
+        container: "manager".to_owned(),
+        text: "{\"message\":\"get https://u:canary@h/x?sig=canary\",\"password\":\"canary\"}\n\u{1b}[2Jnext line\n"
+            .to_owned(),
+    };
+    let without = NotRead {
+        what: Read::Object(ObjectId::foreign("", "Pod", "capm3-1")),
+        why: Unread::Forbidden {
+            verb: "get".to_owned(),
+            resource: "pods/log".to_owned(),
+        },
+    };
+    (vec![log], vec![without])
+}
+
 #[test]
 fn no_file_has_a_canary_and_all_that_waits_is_explained() {
-    let files = files(&snapshot(&objects()), Some("lab"), Time::default());
+    let files = files(&snapshot(&objects()), &logs(), Some("lab"), Time::default());
     for (name, text) in &files {
         assert!(!text.contains("canary"), "{name}: {text}");
     }
@@ -59,6 +78,7 @@ fn no_file_has_a_canary_and_all_that_waits_is_explained() {
         "why/lab/BareMetalHost-h0.txt",
         "why/lab/Cluster-edge.txt",
         "events.yaml",
+        "logs/capm3-system/capm3-0/manager.log",
         "hosts.txt",
         "not-read.txt",
     ] {
@@ -75,6 +95,8 @@ fn no_file_has_a_canary_and_all_that_waits_is_explained() {
         why.contains("RegistrationError") && why.contains("***@192.0.2.1"),
         "{why}"
     );
+    let log = text("logs/capm3-system/capm3-0/manager.log").unwrap_or_default();
+    assert!(log.contains("next line") && !log.contains('\u{1b}'), "{log:?}");
     assert!(text("secrets/lab/bmc.yaml").is_some_and(|text| !text.contains("\ndata:")));
 }
 
@@ -87,7 +109,7 @@ fn what_may_not_be_read_is_named_and_never_absent() {
     };
     let (verb, resource) = ("list".to_owned(), "secrets".to_owned());
     snapshot.insert(secrets, Err(Unread::Forbidden { verb, resource }));
-    let files = files(&snapshot, None, Time::default());
+    let files = files(&snapshot, &logs(), None, Time::default());
     let text = |wanted: &str| {
         files
             .iter()
@@ -97,6 +119,10 @@ fn what_may_not_be_read_is_named_and_never_absent() {
     let not_read = text("not-read.txt").unwrap_or_default();
     assert!(
         not_read.contains("you may not list secrets in all namespaces"),
+        "{not_read}"
+    );
+    assert!(
+        not_read.contains("Not read: Pod/capm3-1, because you may not get pods/log in all namespaces"),
         "{not_read}"
     );
     let why = text("why/lab/BareMetalHost-h0.txt").unwrap_or_default();

@@ -4,6 +4,7 @@
 //! The answers are `metal3_explain`'s; this module parses, reads and prints.
 
 mod arguments;
+mod logs;
 mod watch;
 mod words;
 
@@ -14,7 +15,7 @@ use anyhow::{Context as _, Result};
 use kube::Client;
 use metal3_api::meta::Time;
 use metal3_domain::yaml;
-use metal3_explain::bundle::{self, tar};
+use metal3_explain::bundle::{self, Logs, tar};
 use metal3_explain::view::{View, render};
 use metal3_explain::{Snapshot, State, Unread, text};
 use serde::Serialize;
@@ -60,7 +61,8 @@ impl Command {
                 Ok(report.state)
             }
             Ask::Bundle(file) => {
-                let (line, state) = save(&mut reader, file, namespace, now()).await?;
+                let logs = logs::read(client).await;
+                let (line, state) = save(&mut reader, &logs, file, namespace, now()).await?;
                 print(&line);
                 Ok(state)
             }
@@ -79,9 +81,15 @@ fn document(value: &impl Serialize, output: Output) -> Result<String> {
 }
 
 /// Writes the archive, which only its owner can read.
-async fn save(reader: &mut Reader, file: &str, namespace: Option<&str>, now: Time) -> Result<(String, State)> {
+async fn save(
+    reader: &mut Reader,
+    logs: &Logs,
+    file: &str,
+    namespace: Option<&str>,
+    now: Time,
+) -> Result<(String, State)> {
     let mut snapshot = Snapshot::default();
-    let mut unread = 0_usize;
+    let mut unread = logs.1.len();
     for read in bundle::reads() {
         let answer = reader.read(&read).await;
         if answer.as_ref().is_err_and(|why| *why != Unread::NotInstalled) {
@@ -89,7 +97,7 @@ async fn save(reader: &mut Reader, file: &str, namespace: Option<&str>, now: Tim
         }
         snapshot.insert(read, answer);
     }
-    let files = bundle::files(&snapshot, namespace, now);
+    let files = bundle::files(&snapshot, logs, namespace, now);
     let archive = tar::archive(&files, now.get().timestamp());
     let created = std::fs::OpenOptions::new()
         .write(true)
@@ -99,7 +107,7 @@ async fn save(reader: &mut Reader, file: &str, namespace: Option<&str>, now: Tim
     let mut created = created.with_context(|| format!("create {file}"))?;
     created.write_all(&archive).with_context(|| format!("write {file}"))?;
     let line = format!(
-        "{file}: {} files, {unread} lists could not be read (not-read.txt)\n",
+        "{file}: {} files, {unread} lists or logs could not be read (not-read.txt)\n",
         files.len()
     );
     Ok((line, if unread == 0 { State::Ready } else { State::Unknown }))
