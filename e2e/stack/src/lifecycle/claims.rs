@@ -2,7 +2,9 @@
 
 use super::env::{Part, TestEnv};
 use super::report::Report;
-use super::{audit, cluster, cluster_move, foreign, install, kills, labels, remediation, reuse, rolls, upgrade};
+use super::{
+    audit, cluster, cluster_move, foreign, install, kills, labels, plugin, remediation, reuse, rolls, upgrade,
+};
 use crate::claim::{self, Proof};
 
 /// A claim, its part, and its proof.
@@ -48,6 +50,7 @@ const CLAIMS: &[Claim] = &[
         "disks_and_config_drives_hold_exactly_the_ordered_bytes",
         cluster::written,
     ),
+    always("the_plugin_shows_the_cluster_to_a_viewer_and_no_secret", plugin::shows),
     always(
         "workers_are_scaled_up_and_down_while_the_leader_is_killed",
         cluster::scaled,

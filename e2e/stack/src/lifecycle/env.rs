@@ -39,6 +39,8 @@ pub(super) struct TestEnv<'a> {
     /// Another management cluster, for the claims that require it.
     pub(super) second: &'a Stack,
     pub(super) release: &'a Path,
+    /// The binary of that release.
+    pub(super) program: &'a Path,
     pub(super) fleet: &'a Fleet,
     pub(super) simulator: &'a Mutex<MachineSimulator<'a>>,
     pub(super) parts: &'a [Part],

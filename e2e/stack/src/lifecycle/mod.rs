@@ -29,6 +29,7 @@ mod labels;
 mod mirror;
 mod other_providers;
 mod phases;
+mod plugin;
 mod remediation;
 mod report;
 mod requests;
@@ -168,6 +169,7 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
         stack: &stack,
         second: &second,
         release: &options.released.release,
+        program: &options.released.binary,
         fleet: &fleet,
         simulator: &simulator,
         parts: options.parts(),

@@ -113,6 +113,7 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
         stack: &stack,
         second: &stack,
         release: &options.released.release,
+        program: &options.released.binary,
         fleet: &fleet,
         simulator: &simulator,
         parts: &[],

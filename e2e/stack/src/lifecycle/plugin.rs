@@ -1,0 +1,172 @@
+//! `kubectl metal3` in the hands of a person who may read all but Secrets.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Output;
+
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+
+use super::env::TestEnv;
+use crate::claim::Proof;
+use crate::claims::stack::Stack;
+use crate::pki::ADMIN;
+use crate::products::load::{list, name};
+use crate::products::machines::NAMESPACE;
+use crate::products::machines::template::CLUSTER;
+
+const VIEWER: &str = "viewer";
+const PAUSED: &str = "baremetalhost.metal3.io/paused";
+/// The exit codes of `docs/why.md`.
+const READY: i32 = 0;
+const BLOCKED: i32 = 4;
+const NOT_READ: i32 = 5;
+
+pub(super) fn shows(env: &TestEnv<'_>) -> Proof {
+    let plugin = Plugin::new(env)?;
+    let cluster = format!("cluster/{CLUSTER}");
+    plugin.says(&["why", &cluster], READY, &["waits for nothing"])?;
+    let hosts = list(env.stack, NAMESPACE, "baremetalhosts")?;
+    let all: Vec<String> = hosts.iter().map(name).collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    plugin.says(&["hosts"], READY, &all)?;
+    let machines = list(env.stack, NAMESPACE, "metal3machines")?;
+    let machines: Vec<String> = machines.iter().map(name).collect();
+    let machines: Vec<&str> = machines.iter().map(String::as_str).collect();
+    plugin.says(&["tree", CLUSTER], READY, &machines)?;
+    plugin.says(&["consumers"], READY, &machines)?;
+    let pools = list(env.stack, NAMESPACE, "ippools.ipam.metal3.io")?;
+    let pools: Vec<String> = pools.iter().map(name).collect();
+    let pools: Vec<&str> = pools.iter().map(String::as_str).collect();
+    plugin.says(&["pools"], READY, &pools)?;
+    let is_used = |host: &&Value| host["status"]["provisioning"]["state"] == "provisioned";
+    let used = hosts.iter().find(is_used).map(name).context("no host is provisioned")?;
+    plugin.says(&["timeline", &used], READY, &["inspect", "provision", "done"])?;
+    plugin.says(&["top"], READY, &["MEDIAN", "provision"])?;
+    plugin.explains_a_pause(&used)?;
+    let bytes = plugin.bundle(&machines)?;
+    let words = plugin.count.get();
+    Ok(format!("{words} commands, a bundle of {} KiB", bytes / 1024))
+}
+
+struct Plugin<'e, 'a> {
+    env: &'e TestEnv<'a>,
+    program: String,
+    kubeconfig: String,
+    count: std::cell::Cell<usize>,
+}
+
+impl<'e, 'a> Plugin<'e, 'a> {
+    fn new(env: &'e TestEnv<'a>) -> anyhow::Result<Self> {
+        let program = env.program.to_str().context("the name of the program is not text")?;
+        Ok(Self {
+            env,
+            program: program.to_owned(),
+            kubeconfig: format!("--kubeconfig={}", viewer(env.stack)?.display()),
+            count: std::cell::Cell::new(0),
+        })
+    }
+
+    fn run(&self, words: &[&str]) -> anyhow::Result<(Output, String)> {
+        self.count.set(self.count.get().saturating_add(1));
+        let args = [words, &["--namespace", NAMESPACE, &self.kubeconfig]].concat();
+        let output = self.env.stack.output(&self.program, &args, None)?;
+        let text = format!(
+            "{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        self.env.no_password_in(&text)?;
+        Ok((output, text))
+    }
+
+    /// Runs a command, and checks its exit code and that it shows these texts.
+    fn says(&self, words: &[&str], code: i32, parts: &[&str]) -> anyhow::Result<()> {
+        let (output, text) = self.run(words)?;
+        ensure!(
+            output.status.code() == Some(code),
+            "{words:?} ends with {:?}, not {code}: {text}",
+            output.status.code()
+        );
+        for part in parts {
+            ensure!(text.contains(part), "{words:?} does not show {part}: {text}");
+        }
+        Ok(())
+    }
+
+    /// A host that a user pauses names the annotation, and is as before without it.
+    fn explains_a_pause(&self, host: &str) -> anyhow::Result<()> {
+        let object = format!("bmh/{host}");
+        let annotate = |annotation: &str| {
+            let args = ["--namespace", NAMESPACE, "annotate", "baremetalhost", host, annotation];
+            self.env.stack.kubectl(&args).map(drop)
+        };
+        annotate(&format!("{PAUSED}="))?;
+        let paused = self.says(&["why", &object], BLOCKED, &["Paused", PAUSED, "Who acts: user"]);
+        annotate(&format!("{PAUSED}-"))?;
+        paused?;
+        self.says(&["why", &object], READY, &[])
+    }
+
+    /// The right that the viewer lacks is named, and no password is in the archive.
+    fn bundle(&self, machines: &[&str]) -> anyhow::Result<usize> {
+        let file = self.env.stack.places.state().join("support.tar");
+        let path = file.to_str().context("the path is not text")?;
+        self.says(&["support-bundle", "--file", path], NOT_READ, &["not-read.txt"])?;
+        let archive = fs::read(&file).context("there is no archive")?;
+        let text = String::from_utf8_lossy(&archive);
+        self.env.no_password_in(&text)?;
+        ensure!(
+            text.contains("you may not list secrets"),
+            "the archive does not name the right that is missing"
+        );
+        for machine in machines {
+            let member = format!("objects/{NAMESPACE}/Metal3Machine/{machine}.yaml");
+            ensure!(text.contains(&member), "{member} is not in the archive");
+        }
+        Ok(archive.len())
+    }
+}
+
+impl TestEnv<'_> {
+    fn no_password_in(&self, text: &str) -> anyhow::Result<()> {
+        let logins = self.fleet.logins();
+        let shown = logins.iter().find(|(_, password)| text.contains(password));
+        ensure!(shown.is_none(), "the password of a login is shown");
+        Ok(())
+    }
+}
+
+/// The kubeconfig of an account that may read what is not secret.
+fn viewer(stack: &Stack) -> anyhow::Result<PathBuf> {
+    let groups = [
+        "cluster.x-k8s.io",
+        "controlplane.cluster.x-k8s.io",
+        "bootstrap.cluster.x-k8s.io",
+        "infrastructure.cluster.x-k8s.io",
+        "ipam.cluster.x-k8s.io",
+        "ipam.metal3.io",
+        "metal3.io",
+    ];
+    let verbs = ["get", "list", "watch"];
+    let rules = json!([
+        { "apiGroups": groups, "resources": ["*"], "verbs": verbs },
+        { "apiGroups": [""], "resources": ["events"], "verbs": verbs },
+    ]);
+    let subject = json!({ "kind": "ServiceAccount", "name": VIEWER, "namespace": NAMESPACE });
+    let role = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": VIEWER });
+    let objects = [
+        json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": VIEWER, "namespace": NAMESPACE } }),
+        json!({ "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": { "name": VIEWER }, "rules": rules }),
+        json!({ "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": { "name": VIEWER },
+            "subjects": [subject], "roleRef": role }),
+    ];
+    stack.send(&["apply"], &objects)?;
+    let token = stack.kubectl(&["--namespace", NAMESPACE, "create", "token", VIEWER, "--duration=1h"])?;
+    let text = fs::read_to_string(stack.places.kubeconfig(ADMIN)).context("there is no kubeconfig")?;
+    let mut config: Value = serde_saphyr::from_str(&text).context("the kubeconfig is no YAML")?;
+    config["users"][0]["user"] = json!({ "token": token.trim() });
+    let file = stack.places.state().join("viewer.kubeconfig");
+    fs::write(&file, config.to_string()).context("the kubeconfig cannot be written")?;
+    Ok(file)
+}
