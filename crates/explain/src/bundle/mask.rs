@@ -1,6 +1,7 @@
 //! Masks what could be a secret in an object.
 
 use metal3_api::infrastructure::names::NODE_ANNOTATIONS_BACKUP;
+use metal3_api::ipam::names::REQUESTED_ADDRESS_ANNOTATION;
 use metal3_domain::uri::public_text;
 use serde_json::{Map, Value};
 
@@ -45,6 +46,9 @@ fn mask_annotations(annotations: &mut Map<String, Value>) {
 }
 
 fn annotation(key: &str, value: &Value) -> Value {
+    if key == REQUESTED_ADDRESS_ANNOTATION {
+        return value.clone();
+    }
     let domain = key.split_once('/').map_or(key, |(domain, _)| domain);
     let is_known = DOMAINS.iter().any(|known| {
         let rest = domain.strip_suffix(known);
@@ -123,43 +127,126 @@ pub(super) fn masked_text(text: &str) -> String {
 
 /// Words keep their places: output is in columns.
 fn masked_line(line: &str) -> String {
-    let mut hides_next = false;
-    let words = line.split(' ').map(|word| {
-        if hides_next && !word.is_empty() {
-            hides_next = is_before_value(word);
-            return if hides_next { word.to_owned() } else { MASK.to_owned() };
-        }
-        let (shown, is_open) = masked_word(word);
-        hides_next = hides_next || is_open;
-        shown
-    });
-    words.collect::<Vec<_>>().join(" ")
+    let mut shown = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, value)) = next_value(rest) {
+        shown.push_str(before);
+        shown.push_str(MASK);
+        rest = after_value(value, is_open_ended(before));
+    }
+    shown.push_str(rest);
+    shown
 }
 
-/// `Authorization: Bearer abc` has a word before the value, and so has `password = abc`.
-fn is_before_value(word: &str) -> bool {
-    const SCHEMES: [&str; 3] = ["bearer", "basic", "digest"];
-    let bare = word.trim_matches(|one: char| !one.is_ascii_alphanumeric());
-    ["is", "=", ":"].contains(&word) || SCHEMES.contains(&bare.to_ascii_lowercase().as_str())
-}
-
-/// A word, and whether the next one is a value to hide.
-fn masked_word(word: &str) -> (String, bool) {
-    for (at, mark) in word.match_indices(['=', ':']) {
-        let (before, rest) = word.split_at_checked(at).unwrap_or((word, ""));
-        let name = before.rsplit(['{', ',', ';', '&', '?', '(']).next().unwrap_or_default();
-        // `Secret/bmc: ` names an object.
-        if (mark == ":" && name.contains('/')) || !is_sensitive(name) {
+/// Splits a line before the first value that follows the name of a secret.
+fn next_value(line: &str) -> Option<(&str, &str)> {
+    let mut from = 0;
+    while let Some((mark, found)) = line.get(from..)?.match_indices(['=', ':', ' ']).next() {
+        let at = from + mark;
+        from = at + found.len();
+        let (before, behind) = (line.get(..at)?, line.get(from..)?);
+        let name = name_before(before);
+        if !is_sensitive(name) || is_object(before, found) || (found == " " && !is_before_value(name, behind)) {
             continue;
         }
-        let value = rest.get(mark.len()..).unwrap_or_default();
-        return match value.trim_matches(['"', '\'']) {
-            "" => (word.to_owned(), true),
-            scheme if is_before_value(scheme) => (word.to_owned(), true),
-            _ => (format!("{before}{mark}{MASK}"), false),
-        };
+        let start = start_of_value(line, from);
+        let value = line.get(start..)?;
+        if !value.is_empty() {
+            return Some((line.get(..start)?, value));
+        }
     }
-    (word.to_owned(), false)
+    None
+}
+
+/// The longest name that is looked at.
+const LONGEST_NAME: usize = 64;
+
+/// The name that a text ends with, without its quotes.
+fn name_before(text: &str) -> &str {
+    let text = text.trim_end_matches(['"', '\'', '\\']);
+    let is_of_name = |one: &char| one.is_ascii_alphanumeric() || ['_', '-', '.'].contains(one);
+    let length: usize = text
+        .chars()
+        .rev()
+        .take(LONGEST_NAME)
+        .take_while(is_of_name)
+        .map(char::len_utf8)
+        .sum();
+    text.get(text.len().saturating_sub(length)..).unwrap_or_default()
+}
+
+/// `Secret/bmc: ` names an object.
+fn is_object(before: &str, mark: &str) -> bool {
+    mark == ":"
+        && before
+            .strip_suffix(name_before(before))
+            .is_some_and(|text| text.ends_with("Secret/"))
+}
+
+/// Whether the value of a name follows behind a blank: `password = abc`, `password is abc`. `the Secret is missing` says none.
+fn is_before_value(name: &str, rest: &str) -> bool {
+    let is_kind = ["secret", "secrets", "credential", "credentials"].contains(&name.to_ascii_lowercase().as_str());
+    !is_kind
+        && ["= ", "is ", ": ", "=\"", ":\""]
+            .iter()
+            .any(|mark| rest.starts_with(mark))
+}
+
+/// The place of the value behind a mark: after blanks, further marks and the scheme of a login.
+fn start_of_value(line: &str, from: usize) -> usize {
+    const BEFORE: [&str; 6] = ["=", ":", "is ", "bearer ", "basic ", "digest "];
+    let mut at = from;
+    loop {
+        let rest = line.get(at..).unwrap_or_default();
+        let blanks = rest.len() - rest.trim_start_matches(' ').len();
+        let word = rest.get(blanks..).unwrap_or_default();
+        let quote = usize::from(word.starts_with(['"', '\'']));
+        let bare = word.get(quote..).unwrap_or_default();
+        let is = |mark: &&&str| {
+            bare.get(..mark.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(mark))
+        };
+        match BEFORE.iter().find(is) {
+            Some(mark) => at += blanks + quote + mark.len(),
+            None => return at + blanks,
+        }
+    }
+}
+
+/// Whether the value of this name goes on to the end of the line.
+fn is_open_ended(before: &str) -> bool {
+    let end = before.len().saturating_sub(LONGEST_NAME);
+    let end = (end..before.len())
+        .find(|at| before.is_char_boundary(*at))
+        .unwrap_or_default();
+    before
+        .get(end..)
+        .unwrap_or_default()
+        .to_ascii_lowercase()
+        .contains("cookie")
+}
+
+/// What follows a value: behind its closing quote, or its first blank or separator.
+fn after_value(value: &str, is_open_ended: bool) -> &str {
+    if is_open_ended {
+        return "";
+    }
+    let quote = value.chars().next().filter(|first| ['"', '\''].contains(first));
+    let mut is_escaped = false;
+    let mut inside = value.char_indices().skip(usize::from(quote.is_some()));
+    let end = inside.find(|(_, one)| match quote {
+        Some(quote) => {
+            let is_end = *one == quote && !is_escaped;
+            is_escaped = *one == '\\' && !is_escaped;
+            is_end
+        }
+        None => [' ', '&', ',', ';', '}', ')'].contains(one),
+    });
+    match (end, quote) {
+        (Some((at, _)), Some(_)) => value.get(at + 1..).unwrap_or_default(),
+        (Some((at, _)), None) => value.get(at..).unwrap_or_default(),
+        (None, _) => "",
+    }
 }
 
 #[cfg(test)]
@@ -183,6 +270,21 @@ mod tests {
         assert_eq!(masked["spec"]["bootstrap"]["dataSecretName"], "b");
     }
 
+    /// One log line, or one annotation, of a tenant.
+    #[test]
+    fn long_word_is_masked_in_a_time_that_grows_with_its_length() {
+        let text = "password:".repeat(200_000);
+        assert!(masked_text(&text).len() < 100);
+        let text = "a:".repeat(1 << 20);
+        assert_eq!(masked_text(&text), text);
+    }
+
+    #[test]
+    fn requested_address_of_a_claim_is_kept() {
+        let claim = json!({ "metadata": { "annotations": { "ipAddress": "192.0.2.7" } } });
+        assert_eq!(masked(claim.clone()), claim);
+    }
+
     #[test]
     fn text_is_kept_except_for_values_after_the_name_of_a_secret() {
         for (text, shown) in [
@@ -194,12 +296,20 @@ mod tests {
             ("Password: canary refused", "Password: *** refused"),
             ("Authorization: Bearer canary", "Authorization: Bearer ***"),
             ("\"redfish_password\": \"canary\"", "\"redfish_password\": ***"),
-            ("{'Authorization': 'Basic canary'}", "{'Authorization': 'Basic ***"),
+            ("{'Authorization': 'Basic canary'}", "{'Authorization': 'Basic ***}"),
             ("Authorization:Basic canary", "Authorization:Basic ***"),
             (
                 "{\"node\":\"x\",\"redfish_password\":\"canary\"}",
-                "{\"node\":\"x\",\"redfish_password\":***",
+                "{\"node\":\"x\",\"redfish_password\":***}",
             ),
+            ("password = canary, next", "password = ***, next"),
+            ("the password is canary today", "the password is *** today"),
+            ("{\"password\":\"ca \\\"nary\",\"x\":1}", "{\"password\":***,\"x\":1}"),
+            ("password=\"canary canary\" x", "password=*** x"),
+            ("Cookie: a=canary; b=canary", "Cookie: ***"),
+            ("bmc/password: canary", "bmc/password: ***"),
+            ("the token was refused", "the token was refused"),
+            ("the Secret is missing", "the Secret is missing"),
             ("timeout=3&password=canary", "timeout=3&password=***"),
             ("/redfish/v1/x?token=canary failed", "/redfish/v1/x?token=*** failed"),
             ("password: = canary", "password: = ***"),
