@@ -78,6 +78,19 @@ pub enum Unread {
     Failed(String),
 }
 
+impl Unread {
+    /// An object that cannot be decoded. The message of the decoder repeats what the object says, which may be a login; what it
+    /// expects instead is enough.
+    pub(crate) fn undecodable(error: &serde_json::Error) -> Self {
+        let text = error.to_string();
+        let expected = text
+            .rsplit_once(", expected ")
+            .map(|(_, what)| format!("expected {what}"));
+        let is_without_value = text.starts_with("missing field");
+        Self::Undecodable(expected.unwrap_or_else(|| if is_without_value { text } else { "malformed".to_owned() }))
+    }
+}
+
 impl fmt::Display for Unread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -197,6 +210,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn message_about_an_object_that_cannot_be_decoded_repeats_nothing_of_it() {
+        let shown = |value: serde_json::Value| {
+            let error = serde_json::from_value::<Machine>(value).unwrap_err();
+            Unread::undecodable(&error).to_string()
+        };
+        let login = shown(json!({ "metadata": "https://u:canary, expected x@h" }));
+        assert!(login.contains("expected") && !login.contains("canary"), "{login}");
+        let part = shown(json!({ "metadata": { "labels": { "a": ["canary"] } } }));
+        assert!(!part.contains("canary"), "{part}");
+    }
 
     #[test]
     fn list_of_all_answers_for_a_selector_and_for_an_object() {

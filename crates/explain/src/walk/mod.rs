@@ -223,7 +223,7 @@ impl Walk<'_> {
     }
 
     fn decoded<K: Kind>(&mut self, read: &Read, value: Value) -> Result<K, End> {
-        serde_json::from_value(value).map_err(|why| self.unread(read.clone(), Unread::Undecodable(why.to_string())))
+        serde_json::from_value(value).map_err(|why| self.unread(read.clone(), Unread::undecodable(&why)))
     }
 
     /// A link about an object that does not exist.
