@@ -4,39 +4,52 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ApiResource, ListParams, LogParams};
 use kube::{Api, Client, ResourceExt as _};
 use metal3_explain::bundle::{Log, Logs};
-use metal3_explain::{NotRead, ObjectId, Read};
+use metal3_explain::{NotRead, ObjectId, Read, Unread};
 
 use crate::reader::unread;
 
 /// The label of their Pods.
 const PROGRAMS: &str = "app.kubernetes.io/part-of=metal3-rs";
-/// The last lines of each container, and at most so many bytes.
+/// The last lines of each container, and of them at most so many bytes.
 const LINES: i64 = 5_000;
-const BYTES: i64 = 2 << 20;
+const BYTES: usize = 2 << 20;
 /// More Pods than an installation has.
 const PODS: u32 = 50;
 
-/// Reads them in all namespaces: the programs are rarely in that of the hosts.
-pub(super) async fn read(client: &Client) -> Logs {
-    let resource = ApiResource::erase::<Pod>(&());
+/// Reads them in all namespaces, as the programs are rarely in that of the hosts; who may not list Pods there reads those of the
+/// namespace.
+pub(super) async fn read(client: &Client, namespace: Option<&str>) -> Logs {
     let mut logs = Logs::default();
-    let pods: Api<Pod> = Api::all(client.clone());
-    match pods.list(&ListParams::default().labels(PROGRAMS).limit(PODS)).await {
-        Ok(found) => {
-            for pod in found.items {
-                of_pod(client, &pod, &mut logs).await;
-            }
-        }
-        Err(error) => {
-            let what = Read::List {
-                kind: ObjectId::foreign("", &resource.kind, ""),
-                labels: PROGRAMS.to_owned(),
-            };
-            let why = unread(&error, "list", &resource);
-            logs.1.push(NotRead { what, why });
-        }
+    let everywhere = of_pods(client, Api::all(client.clone()), &mut logs).await;
+    if let (false, Some(namespace)) = (everywhere, namespace) {
+        of_pods(client, Api::namespaced(client.clone(), namespace), &mut logs).await;
     }
     logs
+}
+
+/// Whether the Pods could be listed.
+async fn of_pods(client: &Client, pods: Api<Pod>, logs: &mut Logs) -> bool {
+    let resource = ApiResource::erase::<Pod>(&());
+    let found = pods.list(&ListParams::default().labels(PROGRAMS).limit(PODS)).await;
+    let why = match &found {
+        Ok(found) if found.metadata.continue_.as_ref().is_some_and(|more| !more.is_empty()) => Some(Unread::Failed(
+            format!("there are more than {PODS}, and only these are here"),
+        )),
+        Ok(_) => None,
+        Err(error) => Some(unread(error, "list", &resource)),
+    };
+    logs.1.extend(why.map(|why| NotRead {
+        what: Read::List {
+            kind: ObjectId::foreign("", &resource.kind, ""),
+            labels: PROGRAMS.to_owned(),
+        },
+        why,
+    }));
+    let Ok(found) = found else { return false };
+    for pod in found.items {
+        of_pod(client, &pod, logs).await;
+    }
+    true
 }
 
 /// The log of each container, and that before its last restart.
@@ -54,9 +67,9 @@ async fn of_pod(client: &Client, pod: &Pod, (logs, not_read): &mut Logs) {
             if previous && !is_restarted {
                 continue;
             }
+            let suffix = if previous { "-before-restart" } else { "" };
             let wanted = LogParams {
                 container: Some(container.name.clone()),
-                limit_bytes: Some(BYTES),
                 previous,
                 tail_lines: Some(LINES),
                 ..LogParams::default()
@@ -65,27 +78,40 @@ async fn of_pod(client: &Client, pod: &Pod, (logs, not_read): &mut Logs) {
                 Ok(text) => logs.push(Log {
                     namespace: namespace.clone(),
                     pod: name.clone(),
-                    container: format!("{}{}", container.name, if previous { "-before-restart" } else { "" }),
-                    text,
+                    container: format!("{}{suffix}", container.name),
+                    text: newest(text),
                 }),
-                Err(error) => {
-                    let mut resource = ApiResource::erase::<Pod>(&());
-                    resource.plural.push_str("/log");
-                    not_read.push(NotRead {
-                        what: Read::Object(ObjectId::foreign("", &resource.kind, &name)),
-                        why: unread(&error, "get", &resource),
-                    });
-                }
+                Err(error) => not_read.push(NotRead {
+                    what: Read::Object(ObjectId::foreign("", "Pod", &name)),
+                    why: without_log(&error),
+                }),
             }
         }
     }
+}
+
+fn without_log(error: &kube::Error) -> Unread {
+    let mut resource = ApiResource::erase::<Pod>(&());
+    resource.plural.push_str("/log");
+    match unread(error, "get", &resource) {
+        Unread::NotInstalled => Unread::Failed("it, or its log, is gone".to_owned()),
+        why => why,
+    }
+}
+
+/// The newest lines that fit.
+fn newest(text: String) -> String {
+    let from = text.len().saturating_sub(BYTES);
+    let Some((_, kept)) = text.as_bytes().split_at_checked(from).filter(|_| from > 0) else {
+        return text;
+    };
+    format!("(older lines are left out)\n{}", String::from_utf8_lossy(kept))
 }
 
 #[cfg(test)]
 mod tests {
     use http::{Request, Response};
     use kube::client::Body;
-    use metal3_explain::Unread;
     use serde_json::json;
 
     use super::*;
@@ -105,8 +131,9 @@ mod tests {
                 (200, list.to_string())
             }
             "/api/v1/namespaces/capm3-system/pods/a/log" => {
+                // A limit of bytes would cut off the newest lines.
                 assert!(
-                    query.contains("tailLines=5000") && query.contains("limitBytes=2097152"),
+                    query.contains("tailLines=5000") && !query.contains("limitBytes"),
                     "{query}"
                 );
                 (
@@ -125,7 +152,7 @@ mod tests {
             let response = Response::builder().status(code).body(Body::from(text.into_bytes()));
             Ok::<_, std::convert::Infallible>(response.unwrap())
         });
-        let (logs, not_read) = read(&Client::new(service, "default")).await;
+        let (logs, not_read) = read(&Client::new(service, "default"), None).await;
         let shown: Vec<(&str, &str)> = logs
             .iter()
             .map(|log| (log.container.as_str(), log.text.as_str()))
@@ -137,5 +164,42 @@ mod tests {
         assert_eq!(only.what.to_string(), "Pod/b");
         let (verb, resource) = ("get".to_owned(), "pods/log".to_owned());
         assert_eq!(only.why, Unread::Forbidden { verb, resource });
+    }
+
+    #[test]
+    fn newest_lines_of_a_long_log_are_kept() {
+        let long = format!("{}\nnewest\n", "x".repeat(BYTES));
+        let kept = newest(long);
+        assert!(
+            kept.ends_with("\nnewest\n") && kept.starts_with("(older"),
+            "{}",
+            kept.len()
+        );
+        assert_eq!(newest("short".to_owned()), "short");
+    }
+
+    /// Who has rights in one namespace gets the logs of that one, and what is missing is named.
+    #[tokio::test]
+    async fn pods_of_the_namespace_are_read_where_all_may_not_be_listed() {
+        let service = tower::service_fn(async |request: Request<Body>| {
+            let (code, text) = match request.uri().path() {
+                "/api/v1/namespaces/capm3-system/pods" => {
+                    let pod = json!({ "metadata": { "name": "a", "namespace": "capm3-system" }, "spec": { "containers": [{ "name": "manager" }] } });
+                    let list = json!({ "metadata": { "continue": "more" }, "items": [pod] });
+                    (200, list.to_string())
+                }
+                "/api/v1/pods" => (403, json!({ "kind": "Status", "status": "Failure", "reason": "Forbidden", "message": "no", "code": 403 }).to_string()),
+                _ => server(&request),
+            };
+            let response = Response::builder().status(code).body(Body::from(text.into_bytes()));
+            Ok::<_, std::convert::Infallible>(response.unwrap())
+        });
+        let (logs, not_read) = read(&Client::new(service, "default"), Some("capm3-system")).await;
+        assert_eq!(logs.len(), 1);
+        let why: Vec<String> = not_read.iter().map(|one| one.why.to_string()).collect();
+        assert!(
+            why[0].contains("may not list pods") && why[1].contains("more than 50"),
+            "{why:?}"
+        );
     }
 }

@@ -61,7 +61,7 @@ impl Command {
                 Ok(report.state)
             }
             Ask::Bundle(file) => {
-                let logs = logs::read(client).await;
+                let logs = logs::read(client, namespace).await;
                 let (line, state) = save(&mut reader, &logs, file, namespace, now()).await?;
                 print(&line);
                 Ok(state)
@@ -71,7 +71,7 @@ impl Command {
 }
 
 /// A value for programs. It does not control a terminal either.
-fn document(value: &impl Serialize, output: Output) -> Result<String> {
+pub(crate) fn document(value: &impl Serialize, output: Output) -> Result<String> {
     let value = serde_json::to_value(value)?;
     let shown = match output {
         Output::Yaml => yaml::text(&value),
