@@ -63,6 +63,8 @@ fn printable(character: char) -> char {
     match character {
         '\n' => '\n',
         other if other.is_control() => char::REPLACEMENT_CHARACTER,
+        // They turn the direction of what follows.
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => char::REPLACEMENT_CHARACTER,
         other => other,
     }
 }
@@ -174,7 +176,12 @@ mod tests {
     fn message_does_not_control_the_terminal() {
         let host = ObjectId::foreign("metal3.io", "BareMetalHost", "h0");
         let entry = Area::Hosts.find("RegistrationError").unwrap();
-        let link = Link::explained(&host, entry, "login\u{1b}[2J\u{9b}31m\rrefused\nby the BMC", None);
+        let link = Link::explained(
+            &host,
+            entry,
+            "login\u{1b}[2J\u{9b}31m\r\u{202e}refused\nby the BMC",
+            None,
+        );
         let explanation = Explanation {
             object: host,
             state: State::Blocked,
@@ -183,7 +190,8 @@ mod tests {
             not_read: Vec::new(),
         };
         let text = render(&explanation, "lab", at(0));
-        assert!(!text.chars().any(|one| one.is_control() && one != '\n'), "{text:?}");
+        let is_steering = |one: char| (one.is_control() && one != '\n') || one == '\u{202e}';
+        assert!(!text.chars().any(is_steering), "{text:?}");
         assert!(text.contains("refused\n") && text.contains("by the BMC\n"), "{text:?}");
     }
 

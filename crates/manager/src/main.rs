@@ -173,7 +173,7 @@ fn why(arguments: impl Iterator<Item = String>) -> ExitCode {
     });
     match answer {
         Ok((output, state)) => {
-            print!("{output}");
+            print_all(&output);
             ExitCode::from(state.exit_code())
         }
         Err(error) => {
@@ -198,7 +198,7 @@ fn preflight(arguments: impl Iterator<Item = String>) -> ExitCode {
     });
     match answer {
         Ok((output, code)) => {
-            print!("{output}");
+            print_all(&output);
             ExitCode::from(code)
         }
         Err(error) => {

@@ -8,11 +8,11 @@ mod arguments;
 use anyhow::Result;
 use kube::Client;
 use metal3_api::meta::Time;
-use metal3_domain::yaml;
 use metal3_explain::{Explanation, State, explain, text, with_background};
 
 pub use arguments::{Output, Why, parse};
 
+use crate::plugin::document;
 use crate::reader::Reader;
 
 impl Why {
@@ -35,8 +35,7 @@ impl Why {
         let explanation = self.explain(client, namespace).await?;
         let output = match self.output {
             Output::Text => text::render(&explanation, namespace, now),
-            Output::Json => format!("{:#}\n", serde_json::to_value(&explanation)?),
-            Output::Yaml => yaml::text(&serde_json::to_value(&explanation)?),
+            Output::Json | Output::Yaml => document(&explanation, self.output)?,
         };
         Ok((output, explanation.state))
     }
