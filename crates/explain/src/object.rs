@@ -49,7 +49,7 @@ pub const KINDS: &[KnownKind] = &[
     known::<IPPool>(&["ipp"]),
     known::<IPClaim>(&["ipc"]),
     known::<IPAddressClaim>(&[]),
-    known::<BareMetalHost>(&["bmh", "bmhost"]),
+    known::<BareMetalHost>(&["bmh", "bmhost", "host"]),
 ];
 
 /// Kinds that are listed, and whose own waits no walk explains.

@@ -116,3 +116,30 @@ fn arguments_of_why_are_checked() {
         assert!(error.contains(part), "{wrong}: {error}");
     }
 }
+
+/// Pages, tables and alert rules say `kubectl metal3 why KIND/NAME`: each must work when it is typed.
+#[test]
+fn each_command_that_a_page_or_a_rule_names_is_understood() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut folders = vec![root.join("docs"), root.join("manifests")];
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            for command in text.split("metal3 why ").skip(1) {
+                let Some((kind, _)) = command.split_whitespace().next().and_then(|word| word.split_once('/')) else {
+                    continue;
+                };
+                seen += 1;
+                let is_known = kind == "KIND" || metal3_explain::kind_named(kind).is_some();
+                assert!(is_known, "{}: kubectl metal3 why {kind}/", path.display());
+            }
+        }
+    }
+    assert!(seen > 5, "{seen} commands");
+}

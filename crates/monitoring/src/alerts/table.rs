@@ -62,7 +62,7 @@ pub const ALERTS: &[Alert] = &[
         severity: Warning,
         summary: "{{ $value }} hosts have been {{ $labels.state }} for too long.",
         meaning: "A host stays in a state for longer than its objective (`--state-objectives`).",
-        cure: "List the hosts with `kubectl metal3 hosts`, and run `kubectl metal3 why host/NAME` for those of the state.",
+        cure: "List the hosts with `kubectl metal3 hosts`, and run `kubectl metal3 why bmh/NAME` for those of the state.",
         see: &[
             "hosts.md#notprogressing",
             "hosts.md#waitingforironic",
