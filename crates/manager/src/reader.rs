@@ -211,6 +211,10 @@ fn typed(mut object: Value, resource: &ApiResource) -> Value {
 }
 
 pub(crate) fn unread(error: &kube::Error, verb: &str, resource: &ApiResource) -> Unread {
+    // The login is at fault, and no right.
+    if matches!(error, kube::Error::Api(status) if status.code == 401) {
+        return Unread::Failed("the API server does not accept the login; log in again".to_owned());
+    }
     match classify(error) {
         Class::Forbidden => Unread::Forbidden {
             verb: verb.to_owned(),
