@@ -84,13 +84,35 @@ fn hand_back(arguments: impl Iterator<Item = String>) -> ExitCode {
     )
 }
 
-/// Runs `capm3 select`.
+/// Runs `capm3 select`, with the kubeconfig and the namespace that kubectl uses.
 fn select(arguments: impl Iterator<Item = String>) -> ExitCode {
-    command(
-        "select",
-        || select::parse(arguments),
-        async |wanted, client| wanted.run(&client, &mut |line| println!("{line}")).await,
-    )
+    let (wanted, kubeconfig) = match select::parse(arguments) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            eprintln!("capm3 select: {error:#}");
+            return ExitCode::from(2);
+        }
+    };
+    let answer = block_on(async |requests| {
+        let config = load_viewer_config(kubeconfig.as_deref().map(Path::new)).await?;
+        let wanted = wanted.in_namespace(&config.default_namespace);
+        let mut lines = String::new();
+        let client = requests.connect(config)?;
+        wanted
+            .run(&client, &mut |line| lines.push_str(&format!("{line}\n")))
+            .await?;
+        anyhow::Ok(lines)
+    });
+    match answer {
+        Ok(lines) => {
+            print_all(&lines);
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("capm3 select: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Whether `kubectl` runs the binary as its plugin `metal3`. A plugin never starts a manager.

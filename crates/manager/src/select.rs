@@ -66,11 +66,29 @@ impl Select {
     }
 }
 
+/// What a user asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    namespace: Option<String>,
+    machine: String,
+}
+
+impl Wanted {
+    /// The machine, in this namespace unless the user names another one.
+    #[must_use]
+    pub fn in_namespace(self, default: &str) -> Select {
+        Select {
+            namespace: self.namespace.unwrap_or_else(|| default.to_owned()),
+            machine: self.machine,
+        }
+    }
+}
+
 /// Parses the arguments after `select`, and returns the kubeconfig too.
 ///
 /// # Errors
 /// Names the argument and the valid ones.
-pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Select, Option<String>)> {
+pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Wanted, Option<String>)> {
     const VALID: &str = "use --machine=NAME, --namespace=NAME and --kubeconfig=FILE";
     let (mut machine, mut namespace, mut kubeconfig) = (None, None, None);
     let mut arguments = arguments.into_iter();
@@ -88,6 +106,5 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Select, Opt
         *place = Some(value.with_context(|| format!("{name} has no value; {VALID}"))?);
     }
     let machine = machine.with_context(|| format!("--machine is missing; {VALID}"))?;
-    let namespace = namespace.unwrap_or_else(|| "default".to_owned());
-    Ok((Select { namespace, machine }, kubeconfig))
+    Ok((Wanted { namespace, machine }, kubeconfig))
 }

@@ -135,7 +135,11 @@ async fn kept_host_that_two_clusters_may_have_is_refused_as_by_the_controller() 
 fn arguments_of_select_are_checked() {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let (wanted, kubeconfig) = parse(words("--machine m0 --namespace=lab --kubeconfig k")).unwrap();
+    let wanted = wanted.in_namespace("default");
     assert_eq!((wanted.machine.as_str(), wanted.namespace.as_str()), ("m0", "lab"));
+    // That of the kubeconfig, as kubectl does it.
+    let (wanted, _) = parse(words("--machine m0")).unwrap();
+    assert_eq!(wanted.in_namespace("context").namespace, "context");
     assert_eq!(kubeconfig.as_deref(), Some("k"));
     for wrong in ["", "--machine", "--host h0"] {
         let error = parse(words(wrong)).unwrap_err().to_string();
