@@ -30,11 +30,21 @@ const PROVIDERS: [Provider; 2] = [
     },
 ];
 
-/// The files of the repository, with the texts of the release. `root`: the absolute path of the folder of the release.
-pub(super) fn repository(release: &Files, root: &Path, version: &str) -> Result<Files> {
+/// Where clusterctl, which requires an absolute path, finds the folder of the release. It replaces variables of the
+/// environment in a URL.
+const ROOT: &str = "${METAL3_RELEASE:=${PWD}/out}";
+
+/// The folders of the providers.
+pub(crate) fn folders() -> impl Iterator<Item = &'static str> {
+    PROVIDERS.iter().map(|provider| provider.folder)
+}
+
+/// The files of the repository, with the texts of the release.
+pub(super) fn repository(release: &Files, version: &str) -> Result<Files> {
     let mut files = Files::new();
     let mut configuration = String::from(
-        "# The providers of this release: pass it with --config, or copy it to ~/.config/cluster-api/clusterctl.yaml.\n\
+        "# The providers of this release, for --config. METAL3_RELEASE is the absolute path of the folder of this file; without it,\n\
+         # the folder `out` of the current folder is used.\n\
          providers:\n",
     );
     for provider in PROVIDERS {
@@ -45,11 +55,11 @@ pub(super) fn repository(release: &Files, root: &Path, version: &str) -> Result<
             let text = text.with_context(|| format!("the release has no {name}"))?;
             files.insert(folder.join(name), text.clone());
         }
-        let url = root.join(&folder).join(provider.components);
-        let (kind, url) = (provider.kind, url.display());
+        let (kind, path) = (provider.kind, folder.join(provider.components));
         write!(
             configuration,
-            "- name: metal3\n  type: {kind}\n  url: \"file://{url}\"\n"
+            "- name: metal3\n  type: {kind}\n  url: \"file://{ROOT}/{}\"\n",
+            path.display()
         )?;
     }
     files.insert(PathBuf::from("clusterctl.yaml"), configuration);
@@ -65,16 +75,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn configuration_names_files_of_the_repository() {
+    fn configuration_names_files_of_the_repository_and_no_folder_of_this_machine() {
         let release = super::super::files("registry/capm3:v1", "metadata".to_owned()).unwrap();
-        let files = repository(&release, Path::new("/srv/release"), "v1.15.0").unwrap();
+        let files = repository(&release, "v1.15.0").unwrap();
         let path = Path::new("clusterctl.yaml");
         let configuration = documents::parse(&files[path], path).unwrap().remove(0).value;
         let providers = configuration["providers"].as_array().unwrap();
         assert_eq!(providers.len(), PROVIDERS.len());
         for provider in providers {
             let url = provider["url"].as_str().unwrap();
-            let path = Path::new(url.strip_prefix("file:///srv/release/").unwrap());
+            let path = Path::new(url.strip_prefix("file://${METAL3_RELEASE:=${PWD}/out}/").unwrap());
             let text = &files[path];
             assert_eq!(text, &release[Path::new(path.file_name().unwrap())]);
             assert_eq!(files[&path.with_file_name("metadata.yaml")], "metadata");

@@ -13,7 +13,7 @@
 //! are derived from the permissions that the code declares.
 
 pub(crate) mod chart;
-mod clusterctl;
+pub(crate) mod clusterctl;
 mod form;
 mod install;
 pub(crate) mod kustomize;
@@ -50,20 +50,31 @@ const FLAVOURS: [&str; 3] = [
 ];
 const TEMPLATES: &str = "manifests/templates";
 
-/// Writes the files of a release into a folder.
+/// Writes the files of a release into a folder, and prints their paths.
 pub(crate) fn run(folder: &Path, image: &str) -> Result<bool> {
-    create(folder)?;
+    for path in write(folder, image)? {
+        println!("{}", path.display());
+    }
+    Ok(true)
+}
+
+/// Writes the files of a release into a folder; returns their paths.
+pub(crate) fn write(folder: &Path, image: &str) -> Result<Vec<PathBuf>> {
     let metadata = documents::text(&workspace::root()?.join(METADATA))?;
     let mut files = files(image, metadata)?;
-    let repository = fs::canonicalize(folder).with_context(|| format!("find {}", folder.display()))?;
-    files.extend(clusterctl::repository(&files, &repository, &version())?);
+    files.extend(clusterctl::repository(&files, &version())?);
+    write_all(folder, files)
+}
+
+fn write_all(folder: &Path, files: Files) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
     for (name, text) in files {
         let path = folder.join(name);
         create(path.parent().unwrap_or(folder))?;
         fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
-        println!("{}", path.display());
+        paths.push(path);
     }
-    Ok(true)
+    Ok(paths)
 }
 
 fn create(folder: &Path) -> Result<()> {

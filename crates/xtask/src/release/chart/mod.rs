@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use self::tree::Case;
 use super::form::{DEFINITION, Form, Key, key};
-use super::{Files, create};
+use super::{Files, write_all};
 use metal3_domain::yaml;
 
 /// The chart of the definitions. It is installed first, and its objects stay when it is uninstalled.
@@ -29,27 +29,31 @@ const DEFINITIONS: &str = "metal3-rs-crds";
 /// The chart of the program.
 const PROGRAM: &str = "metal3-rs";
 
-/// Writes both charts into a folder.
+/// The folders of both charts.
+pub(crate) const CHARTS: [&str; 2] = [DEFINITIONS, PROGRAM];
+
+/// Writes both charts into a folder, and prints their folders.
 pub(crate) fn run(folder: &Path, image: &str) -> Result<bool> {
-    // A template that is not written any more would be installed.
-    for chart in [DEFINITIONS, PROGRAM].map(|chart| folder.join(chart)) {
-        if chart.join("Chart.yaml").is_file() {
-            fs::remove_dir_all(&chart).with_context(|| format!("remove {}", chart.display()))?;
-        }
-    }
-    for (path, text) in files(image) {
-        let path = folder.join(path);
-        create(path.parent().unwrap_or(folder))?;
-        fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
-    }
-    for chart in [DEFINITIONS, PROGRAM] {
+    write(folder, image)?;
+    for chart in CHARTS {
         println!("{}", folder.join(chart).display());
     }
     Ok(true)
 }
 
+/// Writes both charts into a folder.
+pub(crate) fn write(folder: &Path, image: &str) -> Result<()> {
+    // A template that is not written any more would be installed.
+    for chart in CHARTS.map(|chart| folder.join(chart)) {
+        if chart.join("Chart.yaml").is_file() {
+            fs::remove_dir_all(&chart).with_context(|| format!("remove {}", chart.display()))?;
+        }
+    }
+    write_all(folder, files(image)).map(drop)
+}
+
 /// The files of both charts.
-fn files(image: &str) -> Files {
+pub(super) fn files(image: &str) -> Files {
     let mut files = Files::new();
     let deployment = Form::default()
         .objects(image, None)
