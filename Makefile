@@ -430,6 +430,19 @@ alerts-check: rust ## raise each alert by faults of the simulated world, and non
 dashboards-check: ## validate the dashboards against Grafana's schema, with Go
 	@cd e2e/grafana && GOFLAGS=-mod=readonly go run . $(abspath $(wildcard manifests/dashboards/*.json))
 
+# PLUGIN_URL: where the archives will be downloaded from, as a folder.
+.PHONY: plugin plugin-check
+plugin: tools ## write archives of kubectl-metal3 with the programs in IMAGES, and metal3.yaml for Krew, into RELEASE (PLUGIN_URL, SOURCE)
+	@$(XTASK) plugin "$(RELEASE)" --images "$(IMAGES)" --url "$(PLUGIN_URL)" --source "$(SOURCE)"
+plugin-check: IMAGES = $(CHECKED)/images
+plugin-check: RELEASE = $(CHECKED)/plugin
+plugin-check: PLUGIN_URL = https://archives.example/metal3
+plugin-check: stack-tools images plugin ## have the real Krew read metal3.yaml, and install the archive of this machine
+	@krew=$$($(STACK) tool krew) && validator=$$($(STACK) tool validate-krew-manifest) && \
+	  $(XTASK) plugin-check "$(RELEASE)" --krew "$$krew" --validator "$$validator"
+# Folder of checks that write a release, next to that of the user.
+CHECKED = $(or $(CARGO_TARGET_DIR),target)/checked
+
 .PHONY: sbom sums
 sbom: tools ## write the packages of the program as a CycloneDX document into RELEASE
 	@mkdir -p "$(RELEASE)" && $(XTASK) sbom "$(RELEASE)/sbom.cdx.json"

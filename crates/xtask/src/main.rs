@@ -7,6 +7,7 @@ mod fields;
 mod images;
 mod lints;
 mod pages;
+mod plugin;
 mod release;
 mod run;
 mod sbom;
@@ -96,6 +97,23 @@ enum Command {
     },
     /// Check the length and the words of source files
     Lints,
+    /// Write the archives of `kubectl metal3` and its manifest for Krew
+    Plugin {
+        /// Folder of the release
+        folder: PathBuf,
+        /// Folder of the image layout
+        #[arg(long)]
+        images: PathBuf,
+        #[command(flatten)]
+        options: plugin::Options,
+    },
+    /// Have the real Krew read the manifest of `kubectl metal3`, and install its archive
+    PluginCheck {
+        /// Folder that `plugin` wrote
+        folder: PathBuf,
+        #[command(flatten)]
+        programs: plugin::check::Programs,
+    },
     /// Build the static program of one architecture, and print its path
     Program {
         /// `amd64` or `arm64`
@@ -172,6 +190,12 @@ fn main() -> ExitCode {
         Command::KustomizeCheck { kubectl } => release::kustomize::check(&kubectl),
         Command::Lints => lints::run(),
         Command::Program { architecture, compiled } => images::program(&architecture, &compiled),
+        Command::Plugin {
+            folder,
+            images,
+            options,
+        } => plugin::run(&folder, &images, &options),
+        Command::PluginCheck { folder, programs } => plugin::check::run(&folder, &programs),
         Command::Push { folder, registry } => images::push(&folder, &registry),
         Command::Release { folder, image } => release::run(&folder, &image),
         Command::ReleaseCheck { folder, images } => trust::ready(&folder, &images),

@@ -112,6 +112,18 @@ pub(crate) const ACTIONLINT: Family = Family {
     version_package: None,
 };
 
+/// Reads the manifest of the plugin of kubectl.
+pub(crate) const KREW: Family = Family {
+    name: "krew",
+    module: "sigs.k8s.io/krew",
+    files: module_files!("krew", "go.mod", "go.sum"),
+    programs: &[
+        program("krew", "sigs.k8s.io/krew/cmd/krew"),
+        program("validate-krew-manifest", "sigs.k8s.io/krew/cmd/validate-krew-manifest"),
+    ],
+    version_package: None,
+};
+
 /// In build order: the servers first, so that a late failure leaves the programs that start early.
 pub(crate) const FAMILIES: &[Family] = &[ETCD, KUBERNETES, CERT_MANAGER, CLUSTER_API];
 
@@ -119,7 +131,7 @@ pub(crate) const FAMILIES: &[Family] = &[ETCD, KUBERNETES, CERT_MANAGER, CLUSTER
 pub(crate) const READERS: &[Family] = &[HELM];
 
 /// What checks a release. Each is built when it is first needed.
-pub(crate) const CHECKERS: &[Family] = &[COSIGN, ACTIONLINT];
+pub(crate) const CHECKERS: &[Family] = &[COSIGN, ACTIONLINT, KREW];
 
 /// The families of an API server without controllers.
 pub(crate) const SERVERS: &[Family] = &[ETCD, KUBERNETES];

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::layout::{ENTRYPOINT, Facts, Layout, USER};
 use super::program::Architecture;
 use super::{Options, layer_of, layout_of, start};
-use crate::run::succeed;
+use crate::run::{next_to, succeed};
 use crate::tools;
 
 /// Builds a clone of the checkout in another folder. The error names the files that differ.
@@ -86,7 +86,7 @@ pub(super) fn judge(folder: &Path, architecture: &Architecture, facts: &Facts) -
     }
     let layers = image.get("Layers").and_then(Value::as_array).map_or(0, Vec::len);
     ensure!(layers == 1, "skopeo reads {layers} layers, not one");
-    let unpacked = folder.with_extension(architecture.name);
+    let unpacked = next_to(folder, architecture.name);
     layer_of(&image, folder, &unpacked)?;
     let program = unpacked.join(ENTRYPOINT.trim_start_matches('/'));
     let printed = start(&program, architecture, "--version");

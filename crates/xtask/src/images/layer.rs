@@ -1,31 +1,52 @@
-//! The layer of the image: an archive of one file, compressed.
+//! Archives of files, compressed: the layer of the image, which has one file, and those of the plugin.
 //!
 //! The bytes depend on the content and the time that is passed in, and on nothing of the machine: no owner, no order of a
 //! folder, no clock.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use flate2::read::GzDecoder;
 use flate2::{Compression, GzBuilder};
 
 /// Length of a block of the archive.
 const BLOCK: usize = 512;
 
 /// A file in the archive. It belongs to root, so that the user of the image cannot change it.
-pub(super) struct Entry<'a> {
-    pub(super) name: &'a str,
-    pub(super) mode: u32,
-    pub(super) content: &'a [u8],
+pub(crate) struct Entry<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) mode: u32,
+    pub(crate) content: &'a [u8],
 }
 
-/// The archive with one file, in the form of POSIX (`ustar`). `modified`: seconds since 1970.
-pub(super) fn archive(entry: &Entry, modified: u64) -> Vec<u8> {
-    let mut archive = header(entry, modified);
-    archive.extend(entry.content);
-    // The content fills its last block, and two empty blocks end the archive.
-    let end = archive.len().next_multiple_of(BLOCK) + 2 * BLOCK;
-    archive.resize(end, 0);
+/// The archive with these files, in the form of POSIX (`ustar`). `modified`: seconds since 1970.
+pub(crate) fn archive(entries: &[Entry], modified: u64) -> Vec<u8> {
+    let mut archive = Vec::new();
+    for entry in entries {
+        archive.extend(header(entry, modified));
+        archive.extend(entry.content);
+        // A content fills its last block.
+        archive.resize(archive.len().next_multiple_of(BLOCK), 0);
+    }
+    // Two empty blocks end the archive.
+    archive.resize(archive.len() + 2 * BLOCK, 0);
     archive
+}
+
+/// The content and the time of the first file of a compressed archive.
+pub(super) fn first(compressed: &[u8]) -> Result<(Vec<u8>, u64)> {
+    let mut archive = Vec::new();
+    let mut gzip = GzDecoder::new(compressed);
+    gzip.read_to_end(&mut archive).context("read the layer")?;
+    let number = |start: usize| -> Result<u64> {
+        let digits = archive.get(start..start + 11).context("the layer has no file")?;
+        let digits = std::str::from_utf8(digits).context("the layer has no file")?;
+        u64::from_str_radix(digits, 8).context("the layer has no file")
+    };
+    let (size, modified) = (usize::try_from(number(124)?)?, number(136)?);
+    let content = archive.get(BLOCK..).and_then(|rest| rest.get(..size));
+    ensure!(content.is_some(), "the layer ends within its file");
+    Ok((content.unwrap_or_default().to_vec(), modified))
 }
 
 fn header(entry: &Entry, modified: u64) -> Vec<u8> {
@@ -56,7 +77,7 @@ fn field(text: &str, width: usize) -> Vec<u8> {
 }
 
 /// The archive as gzip without a name and a time.
-pub(super) fn compressed(archive: &[u8]) -> Result<Vec<u8>> {
+pub(crate) fn compressed(archive: &[u8]) -> Result<Vec<u8>> {
     let mut gzip = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
     gzip.write_all(archive).context("compress the layer")?;
     gzip.finish().context("compress the layer")

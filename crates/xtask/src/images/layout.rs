@@ -27,6 +27,8 @@ const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 /// The tag of an index in a layout.
 pub(super) const TAG: &str = "org.opencontainers.image.ref.name";
+/// The commit that an index or image was built from.
+pub(super) const REVISION: &str = "org.opencontainers.image.revision";
 
 /// What the annotations and labels of the images say.
 #[derive(Clone, Debug)]
@@ -53,7 +55,7 @@ impl Facts {
         let mut all = json!({
             "org.opencontainers.image.created": self.created()?,
             "org.opencontainers.image.licenses": LICENCES,
-            "org.opencontainers.image.revision": self.revision,
+            REVISION: self.revision,
             "org.opencontainers.image.title": TITLE,
             "org.opencontainers.image.version": self.version,
         });
@@ -109,7 +111,7 @@ impl Layout {
             mode: MODE,
             content: program,
         };
-        let archive = layer::archive(&file, facts.created);
+        let archive = layer::archive(&[file], facts.created);
         let created = facts.created()?;
         let mut config = json!({
             "created": created,

@@ -9,6 +9,7 @@ mod layer;
 mod layout;
 mod program;
 mod registry;
+mod written;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,8 +24,10 @@ use serde_json::Value;
 use self::layout::{Facts, Layout};
 use self::program::{Architecture, Build, architecture};
 use crate::run::{git, succeed};
+pub(crate) use layer::{Entry, archive, compressed};
 pub(crate) use layout::sha256;
 pub(crate) use registry::{Registry, is_loopback, named, push, pushed, read_whole};
+pub(crate) use written::Written;
 
 /// How the program is built.
 #[derive(Args)]
@@ -51,6 +54,12 @@ pub(crate) struct Options {
     /// Seconds since 1970; by default the time of the commit
     #[arg(long, env = "SOURCE_DATE_EPOCH")]
     epoch: Option<u64>,
+}
+
+/// The architecture of this machine.
+pub(crate) fn native() -> Result<&'static str> {
+    let native = program::ARCHITECTURES.iter().find(|known| known.is_native());
+    native.map(|known| known.name).context("no image is for this machine")
 }
 
 /// Builds the program of one architecture and prints its path.
@@ -150,6 +159,18 @@ fn facts(root: &Path, options: &Options) -> Result<Facts> {
         source: Some(options.source.clone()).filter(|source| !source.is_empty()),
         created,
     })
+}
+
+/// Writes a layout whose program is a text, for checks that need another image.
+pub(crate) fn stand_in(folder: &Path, text: &str) -> Result<()> {
+    let facts = Facts {
+        version: "v0.0.0".to_owned(),
+        revision: text.to_owned(),
+        source: None,
+        created: 0,
+    };
+    let programs = [(architecture("amd64")?, text.as_bytes().to_vec())];
+    write(&Layout::of(&programs, &facts)?, folder)
 }
 
 /// Replaces the layout in a folder. A folder with anything else is an error.

@@ -27,7 +27,7 @@ pub(crate) struct Architecture {
     pub(super) emulator: (&'static str, &'static str),
 }
 
-const ARCHITECTURES: [Architecture; 2] = [
+pub(super) const ARCHITECTURES: [Architecture; 2] = [
     Architecture {
         name: "amd64",
         variant: None,

@@ -1,0 +1,88 @@
+//! Reads a layout that was written: what its index names, and the program of an architecture.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::layer;
+use super::layout::{REVISION, TAG, sha256};
+
+/// A layout in a folder.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Written {
+    /// The version.
+    pub(crate) tag: String,
+    /// Digest of the index: `sha256:…`.
+    pub(crate) digest: String,
+    /// The commit that the images were built from. It ends in `-dirty` if the checkout had changes.
+    pub(crate) revision: String,
+    /// The architectures of the images.
+    pub(crate) architectures: Vec<String>,
+    /// The images, in the same order.
+    manifests: Vec<String>,
+}
+
+impl Written {
+    /// Reads the index of a layout.
+    pub(crate) fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join("index.json");
+        let top = fs::read(&path).with_context(|| format!("read {}: run `make images` first", path.display()))?;
+        let top: Value = serde_json::from_slice(&top).with_context(|| format!("read {}", path.display()))?;
+        let entry = top.pointer("/manifests/0").context("the layout has no image")?;
+        let annotation = |of: &Value, name: &str| of.get("annotations").and_then(|all| all.get(name)).map(text);
+        let digest = entry.get("digest").map(text).context("the layout names no digest")?;
+        let index: Value = serde_json::from_slice(&blob(folder, &digest)?).context("read the index")?;
+        let images = index.get("manifests").and_then(Value::as_array);
+        let images = images.context("the index names no images")?;
+        let member = |at: &'static str| {
+            images
+                .iter()
+                .map(move |image| image.pointer(at).map(text).unwrap_or_default())
+        };
+        Ok(Self {
+            tag: annotation(entry, TAG).context("the layout names no tag")?,
+            revision: annotation(&index, REVISION).context("the index names no commit")?,
+            architectures: member("/platform/architecture").collect(),
+            manifests: member("/digest").collect(),
+            digest,
+        })
+    }
+
+    /// The image in a registry: `HOST/NAME@sha256:…`.
+    pub(crate) fn at(&self, repository: &str) -> Result<String> {
+        ensure!(!repository.is_empty(), "set REGISTRY to HOST/NAME");
+        Ok(format!("{repository}@{}", self.digest))
+    }
+
+    /// The programs by architecture, each with the time of its file.
+    pub(crate) fn programs(&self, folder: &Path) -> Result<Vec<(&str, Vec<u8>, u64)>> {
+        let mut programs = Vec::new();
+        for (architecture, manifest) in self.architectures.iter().zip(&self.manifests) {
+            let manifest: Value = serde_json::from_slice(&blob(folder, manifest)?).context("read an image")?;
+            let layer = manifest.pointer("/layers/0/digest").map(text);
+            let layer = blob(folder, &layer.context("an image has no layer")?)?;
+            let (content, modified) = layer::first(&layer)?;
+            programs.push((architecture.as_str(), content, modified));
+        }
+        Ok(programs)
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// A blob, which must have its digest.
+fn blob(folder: &Path, digest: &str) -> Result<Vec<u8>> {
+    let path = folder.join("blobs/sha256").join(digest.trim_start_matches("sha256:"));
+    let content = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
+    let found = sha256(&content);
+    ensure!(
+        found == digest,
+        "{} has the digest {found}: run `make images`",
+        path.display()
+    );
+    Ok(content)
+}
