@@ -398,17 +398,18 @@ IMAGES ?= $(or $(CARGO_TARGET_DIR),target)/images
 ARCHS ?= amd64,arm64
 SOURCE ?=
 IMAGE_OPTIONS = $(IMAGES) --architectures $(ARCHS) --profile $(PROFILE) --source "$(SOURCE)"
-.PHONY: images images-check push
+.PHONY: images images-check image push
 images: tools ## write the container images as an OCI image layout, without a container engine (ARCHS, IMAGES, SOURCE)
 	@$(XTASK) images $(IMAGE_OPTIONS)
 images-check: tools ## build the images in two folders, compare them, let skopeo and a registry read them (ARCHS, ONCE=1)
 	@$(XTASK) images-check $(IMAGE_OPTIONS) $(if $(ONCE),--once)
-push: tools ## copy the images to REGISTRY=host/name, and print the image with its digest for `make release`
-	@test -n "$(REGISTRY)" || { echo "set REGISTRY to HOST/NAME" >&2; exit 1; }
+image: tools ## print the image that `make push` writes to REGISTRY=host/name, with its digest, for `make release`
+	@$(XTASK) push $(IMAGES) --registry "$(REGISTRY)" --only-name
+push: tools ## copy the images to REGISTRY=host/name, and print the image
 	@$(XTASK) push $(IMAGES) --registry "$(REGISTRY)"
 
-# CHARTS: the output folder.
-CHARTS ?= $(or $(CARGO_TARGET_DIR),target)/charts
+# CHARTS: the output folder. The charts are a part of the release.
+CHARTS ?= $(RELEASE)/charts
 .PHONY: chart chart-check kustomize-check
 chart: tools ## write the Helm charts metal3-rs-crds and metal3-rs, for IMAGE, into CHARTS
 	@$(XTASK) chart "$(CHARTS)" --image "$(IMAGE)"
@@ -449,22 +450,24 @@ sbom: tools ## write the packages of the program as a CycloneDX document into RE
 sums: tools ## write SHA256SUMS of all files in RELEASE, for `sha256sum --check SHA256SUMS`
 	@$(XTASK) sums "$(RELEASE)"
 
-# KEY: key of cosign, whose password is in COSIGN_PASSWORD. BUILDER: URL that names who builds.
+# KEY: key of cosign, whose password is in COSIGN_PASSWORD. BUILDER: URL that names who builds. VERSION: the release that is wanted.
 KEY ?= cosign.key
 PUBLIC_KEY ?= cosign.pub
 BUILDER ?=
-SIGNED = "$(RELEASE)" --images "$(IMAGES)" --registry "$(REGISTRY)" --cosign "$$cosign"
+SIGNED = "$(RELEASE)" --registry "$(REGISTRY)" --cosign "$$cosign"
 .PHONY: release-check cosign sign verify-release trust-check
-release-check: tools ## name what keeps RELEASE and IMAGES from being released: changes, versions, definitions without a note
-	@$(XTASK) release-check "$(RELEASE)" --images "$(IMAGES)"
+release-check: tools ## name what keeps RELEASE and IMAGES from being released: changes, versions, images, definitions without a note (VERSION)
+	@$(XTASK) release-check "$(RELEASE)" --images "$(IMAGES)" --wanted "$(VERSION)"
 cosign: stack-tools ## print the path of cosign, which is built if it is missing
 	@$(STACK) tool cosign
-sign: stack-tools sbom ## write provenance and SHA256SUMS into RELEASE, sign them and the images in REGISTRY (KEY, SOURCE, BUILDER)
-	@cosign=$$($(STACK) tool cosign) && $(XTASK) sign $(SIGNED) --key "$(KEY)" --source "$(SOURCE)" --builder "$(BUILDER)"
-verify-release: stack-tools ## verify the files in RELEASE, and the images in REGISTRY (PUBLIC_KEY)
-	@cosign=$$($(STACK) tool cosign) && $(XTASK) verify-release $(SIGNED) --key "$(PUBLIC_KEY)"
-trust-check: stack-tools images release sbom ## sign a copy of RELEASE and IMAGES, verify it, and require that changes are rejected
-	@cosign=$$($(STACK) tool cosign) && $(XTASK) trust-check "$(RELEASE)" --images "$(IMAGES)" --cosign "$$cosign"
+sign: stack-tools release-check sbom ## write provenance and SHA256SUMS into RELEASE, sign them and the images (KEY, SOURCE, BUILDER, REGISTRY)
+	@cosign=$$($(STACK) tool cosign) && $(XTASK) sign $(SIGNED) --images "$(IMAGES)" --key "$(KEY)" \
+	  --source "$(SOURCE)" --builder "$(BUILDER)"
+verify-release: stack-tools ## verify the files in RELEASE and the image that they install (PUBLIC_KEY, VERSION; REGISTRY of a mirror)
+	@cosign=$$($(STACK) tool cosign) && $(XTASK) verify-release $(SIGNED) --key "$(PUBLIC_KEY)" --wanted "$(VERSION)"
+trust-check: IMAGES = $(CHECKED)/images
+trust-check: stack-tools images ## sign a release of its own, verify it, and require that changes are rejected
+	@cosign=$$($(STACK) tool cosign) && $(XTASK) trust-check --images "$(IMAGES)" --cosign "$$cosign"
 .PHONY: workflows-check
 workflows-check: stack-tools ## read the workflows with actionlint
 	@$$($(STACK) tool actionlint) .github/workflows/*.yml

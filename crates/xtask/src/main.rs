@@ -128,6 +128,9 @@ enum Command {
         /// `HOST/NAME`
         #[arg(long)]
         registry: String,
+        /// Print the image without copying it
+        #[arg(long)]
+        only_name: bool,
     },
     /// Write the release manifests
     Release {
@@ -144,6 +147,9 @@ enum Command {
         /// Folder of the image layout
         #[arg(long)]
         images: PathBuf,
+        /// The version that is to be released, such as a tag
+        #[arg(long, default_value = "")]
+        wanted: String,
     },
     /// Write the packages of the released program as a CycloneDX document
     Sbom {
@@ -154,6 +160,9 @@ enum Command {
     Sign {
         #[command(flatten)]
         release: trust::Release,
+        /// Folder of the image layout
+        #[arg(long)]
+        images: PathBuf,
         #[command(flatten)]
         origin: trust::Origin,
     },
@@ -162,15 +171,18 @@ enum Command {
         /// The folder
         folder: PathBuf,
     },
-    /// Sign a copy of a release, verify it, and require that changes are rejected
+    /// Sign a release, verify it, and require that changes are rejected
     TrustCheck {
         #[command(flatten)]
         options: trust::Options,
     },
-    /// Verify the signatures of a release and of its images
+    /// Verify the signatures of a release and of the image that it installs
     VerifyRelease {
         #[command(flatten)]
         release: trust::Release,
+        /// The version that is wanted
+        #[arg(long, default_value = "")]
+        wanted: String,
     },
 }
 
@@ -196,14 +208,22 @@ fn main() -> ExitCode {
             options,
         } => plugin::run(&folder, &images, &options),
         Command::PluginCheck { folder, programs } => plugin::check::run(&folder, &programs),
-        Command::Push { folder, registry } => images::push(&folder, &registry),
+        Command::Push {
+            folder,
+            registry,
+            only_name,
+        } => images::push(&folder, &registry, only_name),
         Command::Release { folder, image } => release::run(&folder, &image),
-        Command::ReleaseCheck { folder, images } => trust::ready(&folder, &images),
+        Command::ReleaseCheck { folder, images, wanted } => trust::ready(&folder, &images, &wanted),
         Command::Sbom { path } => sbom::run(&path),
-        Command::Sign { release, origin } => trust::sign(&release, &origin),
+        Command::Sign {
+            release,
+            images,
+            origin,
+        } => trust::sign(&release, &images, &origin),
         Command::Sums { folder } => trust::sums(&folder),
         Command::TrustCheck { options } => trust::check(&options),
-        Command::VerifyRelease { release } => trust::verify(&release),
+        Command::VerifyRelease { release, wanted } => trust::verify(&release, &wanted),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

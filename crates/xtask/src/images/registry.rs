@@ -7,15 +7,18 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use serde_json::Value;
 
-use super::layout::{Layout, TAG, sha256};
-use crate::run::succeed;
+use super::layout::{Layout, sha256};
+use super::written::Written;
+use crate::run::{next_to, succeed};
 use crate::tools;
 
-/// Copies the images of a layout to `REGISTRY/NAME`, and prints the image to install.
-pub(crate) fn push(folder: &Path, repository: &str) -> Result<bool> {
-    let image = pushed(folder, repository)?;
+/// Copies the images of a layout to `REGISTRY/NAME`, and prints the image to install. `is_name_only`: without the copy.
+pub(crate) fn push(folder: &Path, repository: &str, is_name_only: bool) -> Result<bool> {
+    let image = match is_name_only {
+        true => Written::read(folder)?.at(repository)?,
+        false => pushed(folder, repository)?,
+    };
     println!("{image}");
     Ok(true)
 }
@@ -23,7 +26,9 @@ pub(crate) fn push(folder: &Path, repository: &str) -> Result<bool> {
 /// The pushed image by its digest.
 pub(crate) fn pushed(folder: &Path, repository: &str) -> Result<String> {
     tools::install("skopeo", &["skopeo"])?;
-    let (tag, digest) = named(folder)?;
+    let written = Written::read(folder)?;
+    let by_digest = written.at(repository)?;
+    let Written { tag, digest, .. } = written;
     let image = format!("docker://{repository}:{tag}");
     // A registry on this machine usually has no certificate.
     let verify = format!("--dest-tls-verify={}", !is_loopback(repository));
@@ -39,12 +44,13 @@ pub(crate) fn pushed(folder: &Path, repository: &str) -> Result<String> {
         found == digest,
         "{image} is {found} in the registry, and {digest} in the layout"
     );
-    Ok(format!("{repository}@{digest}"))
+    Ok(by_digest)
 }
 
 /// Reads every byte of an image in a registry, which must have the digests that the image names.
-pub(crate) fn read_whole(image: &str, scratch: &Path) -> Result<()> {
+pub(crate) fn read_whole(image: &str) -> Result<()> {
     tools::install("skopeo", &["skopeo"])?;
+    let scratch = std::env::temp_dir().join(format!("metal3-image-{}", std::process::id()));
     let verify = format!("--src-tls-verify={}", !is_loopback(image));
     let outcome = succeed(
         Command::new("skopeo")
@@ -52,26 +58,9 @@ pub(crate) fn read_whole(image: &str, scratch: &Path) -> Result<()> {
             .args([format!("docker://{image}"), format!("oci:{}:read", scratch.display())]),
     );
     if scratch.exists() {
-        fs::remove_dir_all(scratch).with_context(|| format!("remove {}", scratch.display()))?;
+        fs::remove_dir_all(&scratch).with_context(|| format!("remove {}", scratch.display()))?;
     }
-    outcome.map(drop)
-}
-
-/// Tag and digest of the index of a layout.
-pub(crate) fn named(folder: &Path) -> Result<(String, String)> {
-    let path = folder.join("index.json");
-    let text = fs::read(&path).with_context(|| format!("read {}: run `make images` first", path.display()))?;
-    let index: Value = serde_json::from_slice(&text).with_context(|| format!("read {}", path.display()))?;
-    let entry = index.pointer("/manifests/0").context("the layout has no image")?;
-    let tag = entry
-        .get("annotations")
-        .and_then(|all| all.get(TAG))
-        .and_then(Value::as_str);
-    let digest = entry.get("digest").and_then(Value::as_str);
-    match (tag, digest) {
-        (Some(tag), Some(digest)) => Ok((tag.to_owned(), digest.to_owned())),
-        _ => bail!("{} names no tag and digest", path.display()),
-    }
+    outcome.map(drop).with_context(|| format!("the content of {image}"))
 }
 
 pub(crate) fn is_loopback(repository: &str) -> bool {
@@ -82,7 +71,7 @@ pub(crate) fn is_loopback(repository: &str) -> bool {
 
 /// Pushes the layout to a registry of this machine, copies it back, and requires that `skopeo` rejects a changed byte.
 pub(super) fn check(folder: &Path, layout: &Layout) -> Result<()> {
-    let data = folder.with_extension("registry");
+    let data = next_to(folder, "registry");
     let registry = Registry::start(&data)?;
     let outcome = round(folder, layout, &registry, &data);
     drop(registry);

@@ -36,11 +36,11 @@ impl Kind {
     }
 }
 
-/// The program, and whether it asks for the password of a key. It reads `COSIGN_PASSWORD`.
+/// The program, and the password of a key. Without one it reads `COSIGN_PASSWORD` of its environment.
 #[derive(Clone, Copy)]
 pub(super) struct Cosign<'a> {
     pub(super) program: &'a Path,
-    /// For the key of a check.
+    /// That of the key of a check.
     pub(super) password: Option<&'a str>,
 }
 

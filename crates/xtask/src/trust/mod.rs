@@ -1,11 +1,13 @@
-//! Signatures of a release with a key of its owner, and their verification without a network but that of the registry.
+//! What keeps a release back, its signatures with a key of its owner, and their verification without a network but that of
+//! the registry.
 //!
-//! One signature covers all files: that of `SHA256SUMS`, which names each with its digest. An image in a registry has its
-//! own signature, and two attestations: how it was built, and of which packages.
+//! One signature covers all files: that of `SHA256SUMS`, which names each with its digest. The manifests name an image by
+//! its digest, which has its own signature in the registry, and two attestations: how it was built, and of which packages.
 
 mod attested;
 mod check;
 mod cosign;
+mod installed;
 mod provenance;
 mod ready;
 mod sums;
@@ -16,9 +18,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use metal3_files::workspace;
+use serde_json::Value;
 
 use self::cosign::{Cosign, Kind};
-use crate::images::{named, pushed, read_whole};
+use self::provenance::Built;
+use crate::images::{Written, pushed, read_whole};
 use crate::run::git;
 pub(crate) use check::{Options, run as check};
 pub(crate) use ready::run as ready;
@@ -31,10 +35,7 @@ const SIGNATURE: &str = "SHA256SUMS.sig";
 pub(crate) struct Release {
     /// Folder of the release
     folder: PathBuf,
-    /// Folder of the image layout
-    #[arg(long)]
-    images: PathBuf,
-    /// Registry and name of the images, `HOST/NAME`; without it only files
+    /// `HOST/NAME` of a registry that has a copy of the image; by default that of the manifests
     #[arg(long, default_value = "")]
     registry: String,
     /// The program `cosign`
@@ -65,8 +66,8 @@ impl Release {
     }
 }
 
-/// Signs a release of a clean checkout, and its images.
-pub(crate) fn sign(release: &Release, origin: &Origin) -> Result<bool> {
+/// Signs a release of a clean checkout, and the image that its manifests install, which is that of the layout in `images`.
+pub(crate) fn sign(release: &Release, images: &Path, origin: &Origin) -> Result<bool> {
     let root = workspace::root()?;
     ensure!(
         git(&root, &["status", "--porcelain"])?.is_empty(),
@@ -76,12 +77,16 @@ pub(crate) fn sign(release: &Release, origin: &Origin) -> Result<bool> {
         !origin.source.is_empty() && !origin.builder.is_empty(),
         "set SOURCE to the URL of the source, and BUILDER to one that names who builds"
     );
+    let installed = installed::only(&installed::of(&release.folder)?)?;
+    let image = installed.at(&release.registry);
+    let repository = installed.repository(&release.registry);
+    let layout = Written::read(images)?.at(repository)?;
+    ensure!(
+        image == layout,
+        "the manifests install {image}, and the layout is {layout}: run `make release-check`"
+    );
     sign_files(release.cosign(), release, &root, origin)?;
-    if release.registry.is_empty() {
-        println!("set REGISTRY to sign the images");
-        return Ok(true);
-    }
-    let image = pushed(&release.images, &release.registry)?;
+    pushed(images, repository)?;
     sign_image(release.cosign(), release, &image)?;
     println!("{image}: signed and attested");
     Ok(true)
@@ -93,12 +98,16 @@ fn sign_files(cosign: Cosign<'_>, release: &Release, root: &Path, origin: &Origi
         &release.folder.join(Kind::Provenance.file()),
         format!("{predicate:#}\n"),
     )?;
-    let sums = sums::of(&release.folder)?;
-    let path = release.folder.join(sums::FILE);
-    write(&path, sums)?;
-    cosign.sign_file(&release.key, &path, &release.folder.join(SIGNATURE))?;
-    println!("{}: signed", path.display());
+    seal(cosign, &release.key, &release.folder)?;
+    println!("{}: signed", release.folder.join(sums::FILE).display());
     Ok(())
+}
+
+/// Writes `SHA256SUMS` and its signature.
+fn seal(cosign: Cosign<'_>, key: &Path, folder: &Path) -> Result<()> {
+    let path = folder.join(sums::FILE);
+    write(&path, sums::of(folder)?)?;
+    cosign.sign_file(key, &path, &folder.join(SIGNATURE))
 }
 
 fn sign_image(cosign: Cosign<'_>, release: &Release, image: &str) -> Result<()> {
@@ -108,24 +117,32 @@ fn sign_image(cosign: Cosign<'_>, release: &Release, image: &str) -> Result<()> 
         .try_for_each(|kind| cosign.attest(&release.key, image, kind, &release.folder.join(kind.file())))
 }
 
-/// Verifies the files of a release and, in the registry, the image that its manifests install.
-pub(crate) fn verify(release: &Release) -> Result<bool> {
-    verify_files(release.cosign(), release)?;
-    if release.registry.is_empty() {
-        println!("set REGISTRY to verify the images");
-        return Ok(true);
-    }
-    let (_, digest) = named(&release.images)?;
-    let image = format!("{}@{digest}", release.registry);
-    verify_image(release.cosign(), release, &image)?;
+/// Verifies the files of a release, its version if one is wanted, and the image that its manifests install.
+pub(crate) fn verify(release: &Release, wanted: &str) -> Result<bool> {
+    verified(release.cosign(), release, wanted)?;
     Ok(true)
+}
+
+fn verified(cosign: Cosign<'_>, release: &Release, wanted: &str) -> Result<()> {
+    verify_files(cosign, release)?;
+    let built = Built::read(&read(&release.folder.join(Kind::Provenance.file()))?)?;
+    built.require(wanted)?;
+    let image = installed::only(&installed::of(&release.folder)?)?;
+    verify_image(cosign, release, &image.at(&release.registry))?;
+    println!(
+        "{}: {} of commit {}",
+        release.folder.display(),
+        built.version,
+        built.revision
+    );
+    Ok(())
 }
 
 fn verify_files(cosign: Cosign<'_>, release: &Release) -> Result<()> {
     let path = release.folder.join(sums::FILE);
     cosign
         .verify_file(&release.key, &path, &release.folder.join(SIGNATURE))
-        .with_context(|| format!("the signature of {}", path.display()))?;
+        .with_context(|| format!("the signature of the files, {}", path.display()))?;
     let count = sums::verify(&release.folder)?;
     println!("{}: {count} files are as signed", release.folder.display());
     Ok(())
@@ -134,19 +151,16 @@ fn verify_files(cosign: Cosign<'_>, release: &Release) -> Result<()> {
 fn verify_image(cosign: Cosign<'_>, release: &Release, image: &str) -> Result<()> {
     cosign
         .verify_image(&release.key, image)
-        .with_context(|| format!("the signature of {image}"))?;
+        .with_context(|| format!("the signature of the image {image}"))?;
     // cosign compares the digest that was signed, and reads none of the content.
-    read_whole(image, &release.images.with_extension("read"))?;
+    read_whole(image)?;
     println!("{image}: as signed");
     for kind in Kind::ALL {
         let statement = cosign
             .verify_attestation(&release.key, image, kind)
-            .with_context(|| format!("{} of {image}", kind.file()))?;
-        let file = release.folder.join(kind.file());
-        let attested = attested::predicates(&statement)?;
-        let own = fs::read(&file).with_context(|| format!("read {}", file.display()))?;
+            .with_context(|| format!("the attestation of {} for {image}", kind.file()))?;
         ensure!(
-            attested.contains(&serde_json::from_slice(&own)?),
+            attested::predicates(&statement)?.contains(&read(&release.folder.join(kind.file()))?),
             "{image} is attested with another {}",
             kind.file()
         );
@@ -155,6 +169,14 @@ fn verify_image(cosign: Cosign<'_>, release: &Release, image: &str) -> Result<()
     Ok(())
 }
 
+fn read(path: &Path) -> Result<Value> {
+    let content = fs::read(path).with_context(|| format!("read {}", path.display()))?;
+    serde_json::from_slice(&content).with_context(|| format!("read {}", path.display()))
+}
+
 fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
     fs::write(path, content).with_context(|| format!("write {}", path.display()))
 }
+
+#[cfg(test)]
+mod commands_tests;

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use metal3_flags::version::version;
 use serde_json::{Value, json};
 
@@ -31,6 +31,39 @@ struct Facts {
     compiler: String,
     /// Pinned files with the digest of their content.
     pins: Vec<(String, String)>,
+}
+
+/// The release that a predicate describes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Built {
+    pub(super) version: String,
+    /// The commit.
+    pub(super) revision: String,
+}
+
+impl Built {
+    /// Reads it from a predicate.
+    pub(super) fn read(predicate: &Value) -> Result<Self> {
+        let text = |at: &str| {
+            let text = predicate.pointer(at).and_then(Value::as_str);
+            text.map(str::to_owned)
+                .with_context(|| format!("the provenance has no {at}"))
+        };
+        Ok(Self {
+            version: text("/buildDefinition/externalParameters/version")?,
+            revision: text("/buildDefinition/resolvedDependencies/0/digest/gitCommit")?,
+        })
+    }
+
+    /// Requires the version that is wanted, if one is: a signed older release has a valid signature, too.
+    pub(super) fn require(&self, wanted: &str) -> Result<()> {
+        let version = &self.version;
+        ensure!(
+            wanted.is_empty() || wanted == version,
+            "the release is {version}, not {wanted}"
+        );
+        Ok(())
+    }
 }
 
 /// The predicate of a clean checkout.
@@ -79,16 +112,32 @@ fn predicate(facts: &Facts) -> Value {
 mod tests {
     use super::*;
 
-    #[test]
-    fn predicate_names_commit_compiler_pins_and_builder() {
-        let predicate = predicate(&Facts {
+    fn sample() -> Value {
+        predicate(&Facts {
             version: "v1.15.0".to_owned(),
             revision: "c0ffee".to_owned(),
             source: "https://git.example/metal3".to_owned(),
             builder: "https://ci.example/release".to_owned(),
             compiler: "rustc 1.95.0".to_owned(),
             pins: vec![("Cargo.lock".to_owned(), "ab12".to_owned())],
-        });
+        })
+    }
+
+    #[test]
+    fn another_version_than_the_wanted_one_is_an_error() {
+        let built = Built::read(&sample()).unwrap();
+        assert_eq!((built.version.as_str(), built.revision.as_str()), ("v1.15.0", "c0ffee"));
+        built.require("").unwrap();
+        built.require("v1.15.0").unwrap();
+        let error = built.require("v1.15.1").unwrap_err().to_string();
+        assert_eq!(error, "the release is v1.15.0, not v1.15.1");
+        let error = Built::read(&json!({})).unwrap_err().to_string();
+        assert!(error.contains("version"), "{error}");
+    }
+
+    #[test]
+    fn predicate_names_commit_compiler_pins_and_builder() {
+        let predicate = sample();
         for (at, wanted) in [
             (
                 "/buildDefinition/buildType",

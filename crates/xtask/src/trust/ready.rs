@@ -4,41 +4,54 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
-use metal3_files::workspace;
+use anyhow::{Context, Result, bail};
+use metal3_files::{documents, workspace};
 use metal3_flags::version::version;
+use serde_json::Value;
 
-use crate::images::named;
+use super::installed::{self, Installed};
+use crate::images::Written;
+use crate::plugin;
+use crate::release::{chart, clusterctl};
 use crate::run::git;
 
 const CHANGES: &str = "CHANGELOG.md";
 const DEFINITIONS: &str = "manifests/crds";
 /// The line of the page on releases that names the commit of the release before.
 const PREVIOUS: (&str, &str) = ("docs/releasing.md", "Previous release: ");
-/// Where clusterctl finds a release.
-const PROVIDER: &str = "infrastructure-metal3";
+/// What that line says before there is a release.
+const NONE_YET: &str = "none yet";
 
 /// What is compared.
 #[derive(Clone, Debug, Default)]
 struct Facts {
     /// Files of the checkout that differ from the commit, as git prints them.
     changed: String,
+    /// The commit of the checkout.
+    head: String,
     version: String,
+    /// The version that is to be released; empty if none was named.
+    wanted: String,
     changelog: String,
-    /// Tag and digest of the images.
+    /// Tag, digest and commit of the images.
     tag: String,
     digest: String,
-    /// Versions that clusterctl finds in the folder.
-    folders: Vec<String>,
-    /// Images in the manifests, with the file that names each.
-    images: BTreeMap<String, String>,
+    revision: String,
+    /// The versions of each part of the folder: what clusterctl finds, the charts, the plugin.
+    parts: BTreeMap<String, Vec<String>>,
+    /// Archives of the plugin that should be there, and that are.
+    archives: (Vec<String>, Vec<String>),
+    /// Images in the manifests.
+    installed: Installed,
+    /// The commit of the release before.
+    previous: Option<String>,
     /// Definitions that changed since the release before.
     definitions: Vec<String>,
 }
 
 /// Prints what is missing. `false` when something is.
-pub(crate) fn run(folder: &Path, images: &Path) -> Result<bool> {
-    let problems = problems(&facts(folder, images)?);
+pub(crate) fn run(folder: &Path, images: &Path, wanted: &str) -> Result<bool> {
+    let problems = problems(&facts(folder, images, wanted)?);
     for problem in &problems {
         println!("{problem}");
     }
@@ -48,27 +61,41 @@ pub(crate) fn run(folder: &Path, images: &Path) -> Result<bool> {
     Ok(problems.is_empty())
 }
 
-fn facts(folder: &Path, images: &Path) -> Result<Facts> {
+fn facts(folder: &Path, images: &Path, wanted: &str) -> Result<Facts> {
     let root = workspace::root()?;
-    let (tag, digest) = named(images)?;
-    let read = |path: &str| fs::read_to_string(root.join(path)).with_context(|| format!("read {path}"));
+    let written = Written::read(images)?;
+    let previous = previous(&documents::text(&root.join(PREVIOUS.0))?)?;
+    let archives = written.architectures.iter().map(|one| plugin::name(&version(), one));
     Ok(Facts {
         changed: git(&root, &["status", "--porcelain"])?,
+        head: git(&root, &["rev-parse", "HEAD"])?,
         version: version(),
-        changelog: read(CHANGES)?,
-        tag,
-        digest,
-        folders: entries(&folder.join(PROVIDER))?,
-        images: images_of(folder)?,
-        definitions: match previous(&read(PREVIOUS.0)?) {
-            Some(commit) => changed_definitions(&root, &commit)?,
+        wanted: wanted.to_owned(),
+        changelog: documents::text(&root.join(CHANGES))?,
+        parts: parts(folder)?,
+        archives: (archives.collect(), plugin::archives(folder)?),
+        installed: installed::of(folder)?,
+        definitions: match &previous {
+            Some(commit) => changed_definitions(&root, commit)?,
             None => Vec::new(),
         },
+        previous,
+        tag: written.tag,
+        digest: written.digest,
+        revision: written.revision,
     })
 }
 
 fn problems(facts: &Facts) -> Vec<String> {
-    let Facts { version, digest, .. } = facts;
+    let mut problems = of_version(facts);
+    problems.extend(of_images(facts));
+    problems.extend(of_parts(facts));
+    problems.extend(of_changes(facts));
+    problems
+}
+
+fn of_version(facts: &Facts) -> Vec<String> {
+    let Facts { version, wanted, .. } = facts;
     let mut problems = Vec::new();
     if !facts.changed.is_empty() {
         problems.push("the checkout has changes that are not committed".to_owned());
@@ -78,28 +105,83 @@ fn problems(facts: &Facts) -> Vec<String> {
             "{version} is a development version: set CAPM3_PATCH to the patch number"
         ));
     }
-    let section = section(&facts.changelog, version);
-    if section.is_none() {
-        problems.push(format!("{CHANGES} has no section `## {version}`"));
+    if !wanted.is_empty() && wanted != version {
+        problems.push(format!(
+            "this is {version}, not {wanted}: release a commit of that series"
+        ));
     }
+    problems
+}
+
+fn of_images(facts: &Facts) -> Vec<String> {
+    let Facts {
+        version, digest, head, ..
+    } = facts;
+    let mut problems = Vec::new();
     if facts.tag != *version {
         problems.push(format!(
             "the images are of {}, and this is {version}: run `make images`",
             facts.tag
         ));
     }
-    if facts.folders != [version.clone()] {
-        let found = facts.folders.join(", ");
+    if facts.revision != *head {
         problems.push(format!(
-            "{PROVIDER} has {found}, not {version} alone: empty RELEASE and run `make release`"
+            "the images were built from {}, and this is {head}: run `make images`",
+            facts.revision
         ));
     }
-    for (image, file) in &facts.images {
+    if facts.installed.is_empty() {
+        problems.push("no manifest installs an image: run `make release chart`".to_owned());
+    }
+    for (image, files) in &facts.installed {
         if !image.ends_with(&format!("@{digest}")) {
+            let files: Vec<&str> = files.iter().map(String::as_str).collect();
             problems.push(format!(
-                "{file} installs {image}, not {digest}: run `make release` with the image that `make push` prints"
+                "{} installs {image}, not {digest}: run `make release chart` with the image that `make image` prints",
+                files.join(", ")
             ));
         }
+    }
+    problems
+}
+
+fn of_parts(facts: &Facts) -> Vec<String> {
+    let Facts { version, .. } = facts;
+    let stale = facts.parts.iter().filter(|(_, found)| **found != [version.clone()]);
+    let mut problems: Vec<String> = stale
+        .map(|(part, found)| {
+            let found = if found.is_empty() {
+                "nothing".to_owned()
+            } else {
+                found.join(", ")
+            };
+            format!("{part} has {found}, not {version} alone: empty RELEASE and run `make release chart plugin`")
+        })
+        .collect();
+    let (wanted, found) = &facts.archives;
+    if wanted != found {
+        problems.push(format!(
+            "the archives of the plugin are [{}], not [{}]: run `make plugin`",
+            found.join(", "),
+            wanted.join(", ")
+        ));
+    }
+    problems
+}
+
+fn of_changes(facts: &Facts) -> Vec<String> {
+    let mut problems = Vec::new();
+    let section = section(&facts.changelog, &facts.version);
+    if section.is_none() {
+        problems.push(format!("{CHANGES} has no section `## {}`", facts.version));
+    }
+    let released = facts.version.trim_end_matches("-dev");
+    let mut older = titles(&facts.changelog).filter(|title| *title != released);
+    if let (None, Some(older)) = (&facts.previous, older.next()) {
+        problems.push(format!(
+            "{CHANGES} has {older}, and {} says `{}{NONE_YET}`: write the commit of the release before there",
+            PREVIOUS.0, PREVIOUS.1
+        ));
     }
     for definition in &facts.definitions {
         if !section.unwrap_or_default().contains(&format!("`{definition}`")) {
@@ -109,21 +191,36 @@ fn problems(facts: &Facts) -> Vec<String> {
     problems
 }
 
-/// The text of a version in the list of changes.
-fn section<'a>(changelog: &'a str, version: &str) -> Option<&'a str> {
+/// Versions and texts in the list of changes.
+fn sections(changelog: &str) -> impl Iterator<Item = (&str, &str)> {
     let sections = changelog.split("\n## ").skip(1);
-    let mut own = sections.filter_map(|section| section.split_once('\n'));
-    own.find_map(|(title, text)| (title.split_whitespace().next() == Some(version)).then_some(text))
+    let parted = sections.filter_map(|section| section.split_once('\n'));
+    parted.map(|(title, text)| (title.split_whitespace().next().unwrap_or_default(), text))
 }
 
-/// The commit of the release before. `None`: there is none.
-fn previous(page: &str) -> Option<String> {
-    let line = page.lines().find_map(|line| line.strip_prefix(PREVIOUS.1))?;
-    let commit = line.trim().trim_matches('`');
-    commit
-        .bytes()
-        .all(|byte| byte.is_ascii_hexdigit())
-        .then(|| commit.to_owned())
+fn titles(changelog: &str) -> impl Iterator<Item = &str> {
+    sections(changelog).map(|(title, _)| title)
+}
+
+/// The text of a version in the list of changes.
+fn section<'a>(changelog: &'a str, version: &str) -> Option<&'a str> {
+    sections(changelog).find_map(|(title, text)| (title == version).then_some(text))
+}
+
+/// The commit of the release before. `None`: the page says that there is none.
+fn previous(page: &str) -> Result<Option<String>> {
+    let (path, start) = PREVIOUS;
+    let line = page.lines().find_map(|line| line.strip_prefix(start));
+    let line = line.with_context(|| format!("{path} has no line `{start}`"))?.trim();
+    if line == NONE_YET {
+        return Ok(None);
+    }
+    let commit = line.trim_matches('`');
+    let is_commit = (7..=64).contains(&commit.len()) && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_commit {
+        bail!("`{start}{line}` in {path} is neither a commit nor `{NONE_YET}`");
+    }
+    Ok(Some(commit.to_owned()))
 }
 
 fn changed_definitions(root: &Path, commit: &str) -> Result<Vec<String>> {
@@ -133,6 +230,26 @@ fn changed_definitions(root: &Path, commit: &str) -> Result<Vec<String>> {
         .filter_map(|name| name.strip_suffix(".yaml"))
         .map(str::to_owned)
         .collect())
+}
+
+/// The versions of each part of a release. A part that is missing has none.
+fn parts(folder: &Path) -> Result<BTreeMap<String, Vec<String>>> {
+    let mut parts = BTreeMap::new();
+    for provider in clusterctl::folders() {
+        parts.insert(provider.to_owned(), entries(&folder.join(provider))?);
+    }
+    let charts = chart::CHARTS.map(|chart| (format!("charts/{chart}/Chart.yaml"), "/appVersion"));
+    let plugin = (plugin::MANIFEST.to_owned(), "/spec/version");
+    for (path, at) in charts.into_iter().chain([plugin]) {
+        let file = folder.join(&path);
+        let documents = match file.is_file() {
+            true => documents::parse(&documents::text(&file)?, &file)?,
+            false => Vec::new(),
+        };
+        let versions = documents.iter().filter_map(|document| document.value.pointer(at));
+        parts.insert(path, versions.filter_map(Value::as_str).map(str::to_owned).collect());
+    }
+    Ok(parts)
 }
 
 fn entries(folder: &Path) -> Result<Vec<String>> {
@@ -145,90 +262,5 @@ fn entries(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The images in the manifests at the top of a folder.
-fn images_of(folder: &Path) -> Result<BTreeMap<String, String>> {
-    let mut images = BTreeMap::new();
-    for name in entries(folder)?
-        .into_iter()
-        .filter(|name| name.ends_with("components.yaml"))
-    {
-        let path = folder.join(&name);
-        let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
-        let of_lines = text
-            .lines()
-            .filter_map(|line| line.trim().trim_start_matches("- ").strip_prefix("image: "));
-        images.extend(of_lines.map(|image| (image.trim_matches('"').to_owned(), name.clone())));
-    }
-    Ok(images)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    type Change = fn(&mut Facts);
-
-    fn ready() -> Facts {
-        Facts {
-            version: "v1.15.0".to_owned(),
-            changelog:
-                "# Changes\n\n## v1.15.0\n\n- `metal3.io_baremetalhosts` has a field more\n\n## v1.14.9\n\nold\n"
-                    .to_owned(),
-            tag: "v1.15.0".to_owned(),
-            digest: "sha256:ab".to_owned(),
-            folders: vec!["v1.15.0".to_owned()],
-            images: BTreeMap::from([("registry.example/capm3@sha256:ab".to_owned(), "a.yaml".to_owned())]),
-            definitions: vec!["metal3.io_baremetalhosts".to_owned()],
-            ..Facts::default()
-        }
-    }
-
-    #[test]
-    fn what_keeps_a_release_back_is_named() {
-        assert_eq!(problems(&ready()), Vec::<String>::new());
-        let cases: [(&str, Change); 7] = [
-            ("not committed", |facts| facts.changed = " M README.md".to_owned()),
-            ("set CAPM3_PATCH", |facts| "v1.15.0-dev".clone_into(&mut facts.version)),
-            ("no section `## v1.15.1`", |facts| {
-                "v1.15.1".clone_into(&mut facts.version)
-            }),
-            ("the images are of v1.14.0", |facts| {
-                "v1.14.0".clone_into(&mut facts.tag)
-            }),
-            ("infrastructure-metal3 has v1.14.0, v1.15.0", |facts| {
-                facts.folders.insert(0, "v1.14.0".to_owned())
-            }),
-            ("a.yaml installs registry.example/capm3@sha256:ab", |facts| {
-                "sha256:cd".clone_into(&mut facts.digest)
-            }),
-            ("the changed definition `metal3.io_hostclaims`", |facts| {
-                facts.definitions.push("metal3.io_hostclaims".to_owned());
-            }),
-        ];
-        for (wanted, change) in cases {
-            let mut facts = ready();
-            change(&mut facts);
-            let found = problems(&facts);
-            assert!(
-                found.iter().any(|problem| problem.contains(wanted)),
-                "{wanted}: {found:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn note_of_an_older_version_does_not_count() {
-        let mut facts = ready();
-        facts.changelog = facts
-            .changelog
-            .replace("- `metal3.io_baremetalhosts` has a field more", "nothing");
-        facts.changelog.push_str("`metal3.io_baremetalhosts`\n");
-        assert_eq!(problems(&facts).len(), 1, "{:?}", problems(&facts));
-    }
-
-    #[test]
-    fn release_before_is_a_commit_or_none() {
-        assert_eq!(previous("a\nPrevious release: `c0ffee`\n").as_deref(), Some("c0ffee"));
-        assert_eq!(previous("Previous release: none yet\n"), None);
-    }
-}
+mod tests;

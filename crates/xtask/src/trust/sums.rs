@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
@@ -66,9 +66,17 @@ fn differences(named: &Digests, found: &Digests) -> Vec<String> {
         .collect()
 }
 
-/// The files by their path below the folder.
 fn digests(folder: &Path) -> Result<Digests> {
-    let mut digests = Digests::new();
+    let digest = |(name, path): (String, PathBuf)| {
+        let content = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
+        Ok((name, sha256(&content).trim_start_matches("sha256:").to_owned()))
+    };
+    paths(folder)?.into_iter().map(digest).collect()
+}
+
+/// The files of a release by their names below the folder: `./a/b`.
+pub(super) fn paths(folder: &Path) -> Result<BTreeMap<String, PathBuf>> {
+    let mut paths = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {
         for entry in fs::read_dir(&next).with_context(|| format!("list {}", next.display()))? {
@@ -82,13 +90,11 @@ fn digests(folder: &Path) -> Result<Digests> {
                 .to_str()
                 .context("the name of a file is not text")?;
             if name != FILE && name != SIGNATURE {
-                let content = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
-                let digest = sha256(&content).trim_start_matches("sha256:").to_owned();
-                digests.insert(format!("./{name}"), digest);
+                paths.insert(format!("./{name}"), path);
             }
         }
     }
-    Ok(digests)
+    Ok(paths)
 }
 
 #[cfg(test)]

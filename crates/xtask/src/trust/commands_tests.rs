@@ -1,0 +1,126 @@
+//! What the Makefile and the workflows run, in which order, and with which files.
+
+use std::path::Path;
+use std::process::Command;
+
+use metal3_files::{documents, workspace};
+use serde_json::Value;
+
+/// The commands of a target, with variables of the environment.
+fn commands(target: &str, environment: &[(&str, &str)]) -> String {
+    let mut make = Command::new("make");
+    // `make test` runs this test.
+    for inherited in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL"] {
+        make.env_remove(inherited);
+    }
+    make.args(["--dry-run", "--no-print-directory", target])
+        .envs(environment.iter().copied())
+        .current_dir(workspace::root().unwrap());
+    crate::run::succeed(&mut make).unwrap()
+}
+
+/// Requires that the texts occur, each after the one before.
+fn in_order(text: &str, wanted: &[&str]) {
+    let mut rest = text;
+    for one in wanted {
+        let Some((_, after)) = rest.split_once(one) else {
+            panic!("`{one}` is missing, or comes too early, in {text}");
+        };
+        rest = after;
+    }
+}
+
+fn steps(workflow: &str, job: &str) -> Vec<Value> {
+    let path = workspace::root().unwrap().join(".github/workflows").join(workflow);
+    let read = documents::parse(&documents::text(&path).unwrap(), &path).unwrap();
+    read[0].value["jobs"][job]["steps"].as_array().unwrap().clone()
+}
+
+#[test]
+fn checks_of_a_release_write_into_none_of_the_user() {
+    for target in ["trust-check", "plugin-check"] {
+        let written = commands(target, &[("RELEASE", "/srv/release"), ("IMAGES", "/srv/images")]);
+        assert!(
+            written.contains("checked/images") && !written.contains("/srv/"),
+            "{written}"
+        );
+    }
+}
+
+#[test]
+fn release_is_checked_before_it_is_signed() {
+    in_order(&commands("sign", &[]), &[" release-check ", " sbom ", " sign "]);
+}
+
+#[test]
+fn private_key_is_not_a_file_of_the_checkout() {
+    let ignored = documents::text(&workspace::root().unwrap().join(".gitignore")).unwrap();
+    assert!(ignored.lines().any(|line| line == "*.key"), "{ignored}");
+}
+
+#[test]
+fn image_is_published_after_the_checks_and_a_release_after_its_verification() {
+    let text: Vec<String> = steps("release.yml", "release").iter().map(Value::to_string).collect();
+    in_order(
+        &text.join("\n"),
+        &[
+            "CAPM3_PATCH=",
+            "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
+            "make images",
+            "make --silent image",
+            "make release chart plugin",
+            "make release-check VERSION=",
+            "login",
+            "make push",
+            "make sign",
+            "make verify-release",
+            "upload-artifact",
+        ],
+    );
+}
+
+#[test]
+fn only_the_command_that_signs_has_the_private_key() {
+    let steps = steps("release.yml", "release");
+    let with_key: Vec<usize> = (0..steps.len())
+        .filter(|at| steps[*at].to_string().contains("secrets.COSIGN"))
+        .collect();
+    let [at] = *with_key else {
+        panic!("{with_key:?} steps have the key");
+    };
+    assert_eq!(steps[at]["run"], "make sign KEY=env://COSIGN_KEY");
+    let before: String = steps[..at].iter().map(Value::to_string).collect();
+    assert!(
+        before.contains("make --silent cosign"),
+        "cosign would be built with the key in its environment"
+    );
+}
+
+#[test]
+fn targets_of_the_workflows_exist() {
+    let root = workspace::root().unwrap();
+    let makefile = documents::text(&root.join("Makefile")).unwrap();
+    let is_target = |name: &str| {
+        let mut heads = makefile.lines().filter_map(|line| line.split_once(':'));
+        heads.any(|(names, _)| !names.starts_with('\t') && names.split_whitespace().any(|one| one == name))
+    };
+    let mut found = 0;
+    for path in documents::files(&root.join(".github/workflows"), &["yml"]).unwrap() {
+        let text = documents::text(&path).unwrap();
+        for after in text.split("make ").skip(1) {
+            let words = after.split_whitespace().skip_while(|word| word.starts_with("--"));
+            let is_name = |word: &&str| {
+                word.chars()
+                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+            };
+            let first = words
+                .take(1)
+                .map(|word| word.trim_end_matches([')', '"']))
+                .find(is_name);
+            let Some(first) = first else { continue };
+            found += 1;
+            assert!(is_target(first), "{}: make {first}", Path::new(&path).display());
+        }
+    }
+    assert!(found > 8, "{found} commands");
+}

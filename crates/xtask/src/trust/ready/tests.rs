@@ -1,0 +1,158 @@
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::release;
+
+type Change = fn(&mut Facts);
+
+fn installed(image: &str) -> Installed {
+    Installed::from([(image.to_owned(), BTreeSet::from(["a.yaml".to_owned()]))])
+}
+
+fn ready() -> Facts {
+    let parts = ["infrastructure-metal3", "ipam-metal3", "metal3.yaml"];
+    let archives = vec!["kubectl-metal3_v1.15.0_linux_amd64.tar.gz".to_owned()];
+    Facts {
+        head: "c0ffee".to_owned(),
+        version: "v1.15.0".to_owned(),
+        changelog: "# Changes\n\n## v1.15.0\n\n- `metal3.io_baremetalhosts` has a field more\n\n## v1.14.9\n\nold\n"
+            .to_owned(),
+        tag: "v1.15.0".to_owned(),
+        digest: "sha256:ab".to_owned(),
+        revision: "c0ffee".to_owned(),
+        parts: parts.map(|part| (part.to_owned(), vec!["v1.15.0".to_owned()])).into(),
+        archives: (archives.clone(), archives),
+        installed: installed("registry.example/capm3@sha256:ab"),
+        previous: Some("0ddba11".to_owned()),
+        definitions: vec!["metal3.io_baremetalhosts".to_owned()],
+        ..Facts::default()
+    }
+}
+
+#[test]
+fn what_keeps_a_release_back_is_named() {
+    assert_eq!(problems(&ready()), Vec::<String>::new());
+    let mut named = ready();
+    "v1.15.0".clone_into(&mut named.wanted);
+    assert_eq!(problems(&named), Vec::<String>::new());
+    let cases: [(&str, Change); 14] = [
+        ("not committed", |facts| facts.changed = " M README.md".to_owned()),
+        ("set CAPM3_PATCH", |facts| "v1.15.0-dev".clone_into(&mut facts.version)),
+        ("this is v1.15.0, not v1.14.3", |facts| {
+            facts.wanted = "v1.14.3".to_owned()
+        }),
+        ("no section `## v1.15.1`", |facts| {
+            "v1.15.1".clone_into(&mut facts.version)
+        }),
+        ("the images are of v1.14.0", |facts| {
+            "v1.14.0".clone_into(&mut facts.tag)
+        }),
+        ("the images were built from c0ffee-dirty, and this is c0ffee", |facts| {
+            facts.revision.push_str("-dirty");
+        }),
+        ("the images were built from bad, and this is c0ffee", |facts| {
+            "bad".clone_into(&mut facts.revision);
+        }),
+        ("ipam-metal3 has v1.14.0, v1.15.0", |facts| {
+            facts
+                .parts
+                .get_mut("ipam-metal3")
+                .unwrap()
+                .insert(0, "v1.14.0".to_owned());
+        }),
+        ("metal3.yaml has nothing, not v1.15.0", |facts| {
+            facts.parts.get_mut("metal3.yaml").unwrap().clear();
+        }),
+        (
+            "the archives of the plugin are [], not [kubectl-metal3_v1.15.0",
+            |facts| {
+                facts.archives.1.clear();
+            },
+        ),
+        ("a.yaml installs registry.example/capm3@sha256:ab", |facts| {
+            "sha256:cd".clone_into(&mut facts.digest)
+        }),
+        ("no manifest installs an image", |facts| facts.installed.clear()),
+        ("CHANGELOG.md has v1.14.9, and docs/releasing.md says", |facts| {
+            facts.previous = None;
+        }),
+        ("the changed definition `metal3.io_hostclaims`", |facts| {
+            facts.definitions.push("metal3.io_hostclaims".to_owned());
+        }),
+    ];
+    for (wanted, change) in cases {
+        let mut facts = ready();
+        change(&mut facts);
+        let found = problems(&facts);
+        assert!(
+            found.iter().any(|problem| problem.contains(wanted)),
+            "{wanted}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn note_of_an_older_version_does_not_count() {
+    let mut facts = ready();
+    facts.changelog = facts
+        .changelog
+        .replace("- `metal3.io_baremetalhosts` has a field more", "nothing");
+    facts.changelog.push_str("`metal3.io_baremetalhosts`\n");
+    assert_eq!(problems(&facts).len(), 1, "{:?}", problems(&facts));
+}
+
+#[test]
+fn first_release_has_none_before_it() {
+    let mut facts = ready();
+    facts.previous = None;
+    facts.changelog.truncate(facts.changelog.find("## v1.14.9").unwrap());
+    assert_eq!(problems(&facts), Vec::<String>::new());
+    facts.version.push_str("-dev");
+    let about_others = problems(&facts).iter().any(|problem| problem.contains(PREVIOUS.0));
+    assert!(!about_others, "{:?}", problems(&facts));
+}
+
+#[test]
+fn release_before_is_a_commit_or_none_and_else_an_error() {
+    let read = |line: &str| previous(&format!("a\n{line}\nb\n"));
+    assert_eq!(
+        read("Previous release: `c0ffee12`").unwrap().as_deref(),
+        Some("c0ffee12")
+    );
+    assert_eq!(read("Previous release: none yet").unwrap(), None);
+    for (line, why) in [
+        ("Previous release: v1.15.0", "is neither a commit nor"),
+        ("Previous release: c0ffee12,", "is neither a commit nor"),
+        ("Previous release: none", "is neither a commit nor"),
+        ("Previous release: ", "is neither a commit nor"),
+        ("The release before: c0ffee12", "has no line"),
+    ] {
+        let error = read(line).unwrap_err().to_string();
+        assert!(error.contains(why), "{line}: {error}");
+    }
+}
+
+#[test]
+fn line_of_the_page_is_read() {
+    let page = documents::text(&workspace::root().unwrap().join(PREVIOUS.0)).unwrap();
+    previous(&page).unwrap();
+}
+
+#[test]
+fn parts_of_a_written_release_have_its_version_and_a_missing_one_has_none() {
+    let folder = std::env::temp_dir().join(format!("metal3-parts-{}", std::process::id()));
+    release::write(&folder, "r/a:1").unwrap();
+    chart::write(&folder.join("charts"), "r/a:1").unwrap();
+    fs::create_dir_all(folder.join("ipam-metal3/v1.0.0")).unwrap();
+    let found = parts(&folder).unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    let own = || vec![version()];
+    let wanted = [
+        ("charts/metal3-rs-crds/Chart.yaml", own()),
+        ("charts/metal3-rs/Chart.yaml", own()),
+        ("infrastructure-metal3", own()),
+        ("ipam-metal3", vec!["v1.0.0".to_owned(), version()]),
+        ("metal3.yaml", Vec::new()),
+    ];
+    assert_eq!(found, wanted.map(|(part, versions)| (part.to_owned(), versions)).into());
+}
