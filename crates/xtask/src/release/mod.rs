@@ -198,6 +198,8 @@ mod hosts_tests;
 #[cfg(test)]
 mod infrastructure_tests;
 #[cfg(test)]
+mod readme_tests;
+#[cfg(test)]
 mod restricted;
 #[cfg(test)]
 mod tests;
