@@ -6,12 +6,16 @@ use metal3_sim_faults::Random;
 use metal3_sim_ironic::BiosReports;
 use serde_json::{Value, json};
 
-use super::grammar::{IMAGES, IronicKind, Step, Story, image, pick};
+use super::grammar::{IMAGES, IronicKind, Step, Story, detached_by_force, image, pick};
 
 pub(super) fn add_to(story: &mut Story) {
-    settings(story, stream(story.seed, 0x517c_c1b7));
-    forced_detachment(story, stream(story.seed, 0x6c62_272e));
+    settings(story, stream(story.seed, SETTINGS));
+    detachment_from_an_old_ironic(story, stream(story.seed, DETACHMENT));
 }
+
+/// Factors of a seed, one for each kind: any numbers, as long as they differ. Another number is another set of stories.
+const SETTINGS: u64 = 0x517c_c1b7;
+const DETACHMENT: u64 = 0x6c62_272e;
 
 fn stream(seed: u64, factor: u64) -> Random {
     Random::seeded(seed.wrapping_mul(factor).wrapping_add(1))
@@ -54,16 +58,12 @@ fn settings(story: &mut Story, mut random: Random) {
 }
 
 /// An Ironic that cannot abort a deployment, with a host that is detached by force while it is deployed.
-fn forced_detachment(story: &mut Story, mut random: Random) {
+fn detachment_from_an_old_ironic(story: &mut Story, mut random: Random) {
     if story.ironic != IronicKind::Old || random.below(4) > 0 {
         return;
     }
-    let detached = json!({ "baremetalhost.metal3.io/detached": r#"{"force":true}"# });
     let begun = Duration::from_secs(*pick(&mut random, &[1, 3, 6, 10, 20, 40]));
     let url: &str = pick::<&str>(&mut random, &IMAGES);
-    story.steps.extend([
-        Step::Edit(json!({ "spec": { "online": true, "image": image(url) } })),
-        Step::Wait(begun),
-        Step::Edit(json!({ "metadata": { "annotations": detached } })),
-    ]);
+    let changed = json!({ "online": true, "image": image(url) });
+    story.steps.extend(detached_by_force(changed, Step::Wait(begun)));
 }

@@ -330,10 +330,16 @@ fn old_power_error(random: &mut Random) -> Vec<Step> {
 
 /// The host is detached while it changes its image.
 fn forced_detachment(random: &mut Random) -> Vec<Step> {
+    let changed = json!({ "image": image(pick::<&str>(random, &IMAGES)) });
+    detached_by_force(changed, wait(random))
+}
+
+/// The user changes the spec, and detaches the host by force some time later.
+pub(super) fn detached_by_force(changed: Value, pause: Step) -> Vec<Step> {
     let detached = json!({ "baremetalhost.metal3.io/detached": r#"{"force":true}"# });
     vec![
-        Step::Edit(json!({ "spec": { "image": image(pick::<&str>(random, &IMAGES)) } })),
-        wait(random),
+        Step::Edit(json!({ "spec": changed })),
+        pause,
         Step::Edit(json!({ "metadata": { "annotations": detached } })),
     ]
 }

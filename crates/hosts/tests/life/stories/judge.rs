@@ -367,3 +367,22 @@ async fn volumes_are_made_for_a_host_that_asks_for_some_on_a_node_of_its_own() {
         assert_eq!(broken.is_none(), is_allowed, "{raid} {instance}: {broken:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn abort_of_a_deployment_is_sent_only_to_an_ironic_that_knows_it() {
+    let mut host = History::default();
+    host.record(json!({ "metadata": { "uid": "u" }, "spec": {} }));
+    let body = json!({ "target": "abort" }).to_string().into_bytes();
+    let request = Request::put("/v1/nodes/1/states/provision").body(body).unwrap();
+    for (state, is_old, is_broken) in [
+        ("wait call-back", true, true),
+        ("wait call-back", false, false),
+        ("inspect wait", true, false),
+    ] {
+        let node = json!({ "provision_state": state });
+        let mut order = Order::of(&request, &node, None, None);
+        order.is_old = is_old;
+        let broken = violation(&order, &host).is_some_and(|broken| broken.contains("aborts no deployment"));
+        assert_eq!(broken, is_broken, "{state}, old: {is_old}");
+    }
+}
