@@ -194,10 +194,16 @@ fn flags(node: &Node, upstream: &Value, project: &Value) -> Vec<Difference> {
 }
 
 /// A status subresource on one side only is narrower in both directions: without it, status writes are rejected; with
-/// it, the status of ordinary writes is dropped. Upstream's definition may have no status, of which nothing is dropped.
+/// it, the status of ordinary writes is dropped. Where upstream's schema prunes the status, there is none to drop.
 fn subresources(node: &Node, upstream: &Value, project: &Value) -> Vec<Difference> {
     let part = |version: &Value, part: &str| version.get("subresources").and_then(|all| all.get(part)).cloned();
-    let has_status = upstream.pointer("/schema/openAPIV3Schema/properties/status").is_some();
+    let schema = upstream.pointer("/schema/openAPIV3Schema");
+    let has = |at: &str| {
+        schema
+            .and_then(|schema| schema.pointer(at))
+            .is_some_and(|value| *value != false)
+    };
+    let has_status = has("/properties/status") || has("/x-kubernetes-preserve-unknown-fields");
     let mut found = Vec::new();
     for name in ["status", "scale"] {
         let (expected, actual) = (part(upstream, name), part(project, name));

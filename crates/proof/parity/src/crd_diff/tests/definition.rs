@@ -116,6 +116,16 @@ fn status_that_only_the_project_has_is_wider() {
 }
 
 #[test]
+fn status_that_upstream_keeps_without_naming_it_would_be_dropped() {
+    let mut upstream = thing();
+    let version = &mut upstream["spec"]["versions"][0];
+    version["subresources"].as_object_mut().unwrap().remove("status");
+    version["schema"]["openAPIV3Schema"] = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    let found = outline(&definition::compare(&upstream, &thing()).0);
+    assert!(found.contains(&row("status", "subresource", Narrower)), "{found:?}");
+}
+
+#[test]
 fn the_order_of_columns_is_compared() {
     let columns = "/spec/versions/0/additionalPrinterColumns";
     let mut reversed = thing().pointer(columns).unwrap().clone();
