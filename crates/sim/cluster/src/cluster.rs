@@ -18,7 +18,7 @@ use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, watch};
 
 use crate::audit::Audit;
-use crate::store::{Convert, Mutate, Refusal, Request, Store, Validate};
+use crate::store::{Convert, May, Mutate, Refusal, Request, Store, Validate};
 use crate::time::TokioClock;
 
 /// How a cluster starts.
@@ -260,6 +260,11 @@ impl Cluster {
     /// Runs the rules of a kind in place of its admission webhooks.
     pub fn review(&self, reviewer: Reviewer) {
         self.with(|state| state.store.hooks().review(reviewer));
+    }
+
+    /// Switches the admission plugin `OwnerReferencesPermissionEnforcement` on, with these permissions of users.
+    pub fn enforce_owner_permissions(&self, may: Arc<May>) {
+        self.with(|state| state.store.owner_permissions().enforce(may));
     }
 
     /// The resource version of the newest write.

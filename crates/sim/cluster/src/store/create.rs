@@ -74,6 +74,7 @@ impl Store {
         self.initialize(call, &mut body);
         self.hooks.run_mutating(call, None, &mut body)?;
         self.check_created(call, &body)?;
+        self.check_owners(call, None, &body)?;
         warnings.extend(self.hooks.run_validating(call, None, Some(&body))?);
         if given_version {
             return Err(Refusal::internal(

@@ -18,6 +18,7 @@ mod managed_fields;
 mod metadata;
 mod object;
 mod options;
+mod owners;
 mod patch;
 mod read;
 mod refusal;
@@ -39,6 +40,7 @@ use serde_json::Value;
 pub use admission::{Admission, Denial, Operation};
 pub use admission::{Convert, Mutate, Validate};
 pub use builtin::TAKEN_AS_GIVEN;
+pub use owners::{Access, May};
 pub use refusal::Refusal;
 pub use request::{Request, Target, Verb};
 pub(crate) use watch::{Next, Watch};
@@ -46,6 +48,7 @@ pub(crate) use watch::{Next, Watch};
 use admission::Hooks;
 use kind::Kind;
 use managed_fields::{StoredManagers, TextPool};
+use owners::OwnerPermissions;
 
 /// Group and plural.
 pub(crate) type ResourceKey = (String, String);
@@ -117,6 +120,7 @@ pub(crate) struct Store {
     history: usize,
     random: Random,
     hooks: Hooks,
+    owner_permissions: OwnerPermissions,
     texts: TextPool,
     /// Whether a write since the last pass of the garbage collector may have left work for it.
     may_have_garbage: bool,
@@ -134,6 +138,7 @@ impl Store {
             history,
             random: Random::seeded(seed),
             hooks: Hooks::default(),
+            owner_permissions: OwnerPermissions::default(),
             texts: TextPool::default(),
             may_have_garbage: true,
         };
@@ -155,6 +160,10 @@ impl Store {
 
     pub(crate) fn hooks(&mut self) -> &mut Hooks {
         &mut self.hooks
+    }
+
+    pub(crate) fn owner_permissions(&mut self) -> &mut OwnerPermissions {
+        &mut self.owner_permissions
     }
 
     /// Restarts the generator of uids and generated names.

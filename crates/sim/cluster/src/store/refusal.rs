@@ -139,6 +139,10 @@ impl Refusal {
         Self::new(403, "Forbidden", message).about(details)
     }
 
+    pub(crate) fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
+        Self::of(kind, name, (403, "Forbidden"), &format!("is forbidden: {why}"))
+    }
+
     pub(crate) fn kind_terminating(kind: &Kind, name: &str) -> Self {
         let why = "is forbidden: create not allowed while custom resource definition is terminating";
         Self::of(kind, name, (403, "Forbidden"), why)

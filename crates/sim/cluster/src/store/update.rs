@@ -136,6 +136,7 @@ impl Store {
         self.hooks.run_mutating(call, Some(old), &mut new)?;
         count_generation(call, old, &mut new);
         self.check_updated(call, old, &new)?;
+        self.check_owners(call, Some(old), &new)?;
         warnings.extend(self.hooks.run_validating(call, Some(old), Some(&new))?);
         let before = self.stored_managers(&call.kind, &call.key());
         let mut stored_managers = managers.packed(&mut self.texts);
