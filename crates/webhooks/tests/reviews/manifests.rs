@@ -24,6 +24,46 @@ async fn each_configured_path_is_served() {
     assert_eq!(served, 27);
 }
 
+/// Configuration, name and path of each webhook in the manifests of the Go managers of 1.12, whose names 1.9 and 1.10 have too.
+const OF_1_12: &str = include_str!("webhooks-of-1.12.txt");
+
+/// `kubectl apply` of our configurations replaces the webhooks of the same name, and leaves the others.
+#[tokio::test]
+async fn each_webhook_that_release_1_12_leaves_is_served() {
+    let ours: Vec<Value> = SUITES.iter().flat_map(configurations).collect();
+    let is_replaced = |configuration: &str, name: &str| {
+        let mut same = ours.iter().filter(|one| one["metadata"]["name"] == configuration);
+        same.any(|one| {
+            one["webhooks"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|webhook| webhook["name"] == name)
+        })
+    };
+    let mut left = Vec::new();
+    for line in OF_1_12.lines() {
+        let [configuration, name, path] = line.split(' ').collect::<Vec<_>>()[..] else {
+            unreachable!("{line}");
+        };
+        if !is_replaced(configuration, name) {
+            let (status, _) = post(NoRelatedObjects, path, b"{}".to_vec()).await;
+            assert_eq!(status, StatusCode::BAD_REQUEST, "{path} is not served");
+            left.push(name.split('.').nth(1).unwrap());
+        }
+    }
+    let kinds = [
+        "clustertemplate",
+        "data",
+        "dataclaim",
+        "datatemplate",
+        "machine",
+        "machinetemplate",
+        "remediation",
+    ];
+    assert_eq!(left, kinds.map(|kind| format!("metal3{kind}")));
+}
+
 /// A configuration without intended differences that have no effect: the older review version, which no server prefers,
 /// and the default of `matchPolicy`, which some manifests leave out. Webhooks that only warn (`kind-unserved`) are left
 /// out.
