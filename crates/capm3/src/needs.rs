@@ -34,6 +34,15 @@ role! {
 }
 
 role! {
+    /// No host is ever deleted. An API server with the admission plugin `OwnerReferencesPermissionEnforcement` lets only those
+    /// remove the owners of a host, as Go managers up to 1.13 wrote them, who may delete it. A role of its own, so that the
+    /// writer of machines cannot delete hosts.
+    pub struct HostOwners {
+        BareMetalHost: Delete;
+    }
+}
+
+role! {
     /// Remediations. Get of the read kinds is for the live reads before a host is powered off or a Machine is given up.
     pub struct Remediations {
         Metal3Remediation: Get, List, Watch, Patch, PatchStatus;

@@ -21,6 +21,8 @@ pub mod machine {
         pub UNREADABLE = "ObjectUnreadable";
         /// Event: the host runs the image, and the provider ID is known.
         pub PROVISIONED = "Provisioned";
+        /// Event: the API server does not let this program remove the machine from the owners of its host.
+        pub HOST_OWNER_KEPT = "HostOwnerKept";
     }
 }
 

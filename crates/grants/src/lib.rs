@@ -8,8 +8,8 @@ use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Event;
 use metal3_capm3::cluster::sources::EndpointSources;
-use metal3_capm3::needs::{Data, Machines, Remediations};
-use metal3_hosts::needs::{Hosts, UnservedKinds};
+use metal3_capm3::needs::{Data, HostOwners, Machines, Remediations};
+use metal3_hosts::needs::{Hosts, OwnedByHosts, UnservedKinds};
 use metal3_ipam::needs::Ipam;
 use metal3_runtime::access::{Permission, Role};
 use metal3_runtime::{guard, role};
@@ -79,6 +79,7 @@ pub fn capm3() -> Vec<(Scope, BTreeSet<Permission>)> {
             .chain(Data::permissions())
             .chain(Remediations::permissions())
             .chain(EndpointSources::permissions())
+            .chain(HostOwners::permissions())
             .collect(),
         guard::CAPM3,
     )
@@ -89,6 +90,7 @@ pub fn capm3() -> Vec<(Scope, BTreeSet<Permission>)> {
 pub fn hosts() -> Vec<(Scope, BTreeSet<Permission>)> {
     let needs = Hosts::permissions()
         .into_iter()
+        .chain(OwnedByHosts::permissions())
         .chain(UnservedKinds::permissions())
         .chain(Admission::permissions());
     product(needs.collect(), guard::HOSTS)
@@ -143,7 +145,7 @@ mod tests {
     use metal3_api::cluster::{self, IPAddressClaim};
     use metal3_api::infrastructure::v1beta2::Metal3Cluster;
     use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
-    use metal3_api::metal3::v1alpha1::BareMetalHost;
+    use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostFirmwareSettings};
     use metal3_runtime::access::verb;
 
     use super::*;
@@ -152,12 +154,18 @@ mod tests {
     /// an object who may delete it, and only those block the deletion of an owner who may update its finalizers.
     #[test]
     fn owner_references_can_be_written_where_their_permissions_are_enforced() {
-        let (ipam, capm3, hosts) = (Ipam::permissions(), Machines::permissions(), Hosts::permissions());
+        let all = |scopes: Vec<(Scope, BTreeSet<Permission>)>| -> BTreeSet<Permission> {
+            scopes.into_iter().flat_map(|(_, permissions)| permissions).collect()
+        };
+        let (ipam, capm3, hosts) = (all(ipam()), all(capm3()), all(hosts()));
         // Owners that are changed after the creation.
         let deleted = [
             (&ipam, Permission::of::<verb::Delete, IPPool>()),
             (&ipam, Permission::of::<verb::Delete, cluster::IPAddress>()),
             (&capm3, Permission::of::<verb::Delete, Metal3Cluster>()),
+            (&capm3, Permission::of::<verb::Delete, BareMetalHost>()),
+            (&hosts, Permission::of::<verb::Delete, HardwareData>()),
+            (&hosts, Permission::of::<verb::Delete, HostFirmwareSettings>()),
         ];
         // Owners whose deletion is blocked.
         let blocked = [
@@ -179,5 +187,27 @@ mod tests {
             granted.iter().all(|permission| permission.verb != "delete"),
             "{granted:?}"
         );
+        let whole: BTreeSet<String> = hosts()
+            .into_iter()
+            .flat_map(|(_, permissions)| permissions)
+            .filter(|permission| permission.verb == "delete")
+            .map(|permission| permission.path())
+            .collect();
+        assert_eq!(
+            whole,
+            ["hardwaredata", "hostfirmwaresettings"].map(str::to_owned).into()
+        );
+    }
+
+    #[test]
+    fn controllers_of_machines_cannot_delete_hosts() {
+        let can_delete_hosts = Permission::of::<verb::Delete, BareMetalHost>();
+        for role in [
+            Machines::permissions(),
+            Data::permissions(),
+            Remediations::permissions(),
+        ] {
+            assert!(!role.contains(&can_delete_hosts), "{role:?}");
+        }
     }
 }

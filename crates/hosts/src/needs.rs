@@ -25,6 +25,16 @@ role! {
 }
 
 role! {
+    /// Nothing is deleted. An API server with the admission plugin `OwnerReferencesPermissionEnforcement` lets only those change
+    /// the owners of an object who may delete it: a host becomes the owner of settings that a user made, and of the
+    /// HardwareData of a former host of its name.
+    pub struct OwnedByHosts {
+        HardwareData: Delete;
+        HostFirmwareSettings: Delete;
+    }
+}
+
+role! {
     /// Kinds without a controller: they are reported at the start, and finalizers of the Go manager are removed from
     /// objects that are deleted.
     pub struct UnservedKinds {

@@ -232,9 +232,11 @@ fn owned_by_a_machine(host: &Host<'_>) -> Option<Finding> {
     let owners = host.object.metadata.owner_references.iter().flatten();
     let mut owners = owners.filter(|owner| owner.kind == Metal3Machine::KIND);
     let owner = &owners.next()?.name;
-    let what = format!("has the owner Metal3Machine {owner}, which is removed when the host is kept or released");
-    let cure = "where the API server runs OwnerReferencesPermissionEnforcement, remove this owner when the Go manager of machines \
-                was scaled to 0; it writes the owner again";
+    let what = format!(
+        "has the owner Metal3Machine {owner}, which is removed by one write when nothing else is to be written"
+    );
+    let cure = "nothing, unless the role of this program was narrowed so that it may not delete BareMetalHosts, and the API server \
+                runs OwnerReferencesPermissionEnforcement: then the Event HostOwnerKept of the machine has the command";
     Some(host.finding(Decision::Go, what, cure).row("host-machine-owner"))
 }
 

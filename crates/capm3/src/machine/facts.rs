@@ -52,6 +52,8 @@ pub struct Facts {
     pub set: ObservedSet,
     /// Hosts.
     pub hosts: Hosts,
+    /// Why the API server refused, a short time ago, to remove the machine from the owners of its host.
+    pub owner_refused: Option<String>,
     /// The claim on data with the machine's name.
     pub claim: Observed<Arc<Metal3DataClaim>>,
     /// The Metal3Data that the claim names.

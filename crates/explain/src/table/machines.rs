@@ -201,6 +201,17 @@ pub(super) const ROWS: &[Row] = &[
         "The Node has not registered, or the workload cluster does not accept the provider ID. The message says which.",
         "See the message; if the Node never registers, see the console of the machine.",
     ),
+    user(
+        Severity::Warning,
+        [
+            "HostOwnerKept",
+            "The machine is still an owner of its host",
+            "A Go manager up to 1.13 wrote the machine as an owner of the BareMetalHost, and the API server, which runs \
+             `OwnerReferencesPermissionEnforcement`, does not let this program remove it. The machine works; its deletion waits, \
+             because the host would be deleted with it.",
+            "Permit this program to delete BareMetalHosts, as its released role does, or run the command of the message.",
+        ],
+    ),
     done(
         "Provisioned",
         "The machine is provisioned",

@@ -2,10 +2,14 @@
 
 mod reports;
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::api::{Patch, PatchParams};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, FirmwareSchema, HostFirmwareSettings};
+use metal3_hosts::needs::{Hosts, OwnedByHosts};
+use metal3_runtime::access::Role as _;
 use metal3_sim_bmc::fault::Fault as MachineFault;
 use metal3_sim_ironic::BiosReports;
 use serde_json::{Value, json};
@@ -76,6 +80,17 @@ async fn until_set(env: &TestEnv, setting: &str, value: &str) {
     assert!(is_available(env.get(1).await.as_ref()), "{:?}", env.get(1).await);
 }
 
+/// The API server enforces the permissions of owner references; those of the roles are granted.
+fn enforce_owner_permissions(env: &TestEnv) {
+    let roles = Hosts::permissions().into_iter().chain(OwnedByHosts::permissions());
+    let granted: BTreeSet<(&str, String, String)> =
+        roles.map(|need| (need.verb, need.group.clone(), need.path())).collect();
+    env.cluster.enforce_owner_permissions(Arc::new(move |access| {
+        let wanted = (access.verb, access.group.to_owned(), access.resource.to_owned());
+        access.user != CONTROLLER_USER || granted.contains(&wanted)
+    }));
+}
+
 fn mirror() -> Value {
     json!({ "softwareRAIDVolumes": [{ "level": "1", "sizeGibibytes": 20, "rootVolume": false }] })
 }
@@ -83,6 +98,7 @@ fn mirror() -> Value {
 #[tokio::test(start_paused = true)]
 async fn settings_are_applied_before_the_host_is_available_and_reported() {
     let env = TestEnv::new(Setup::default());
+    enforce_owner_permissions(&env);
     let asked = json!({ "ProcTurboMode": "disabled", "NetworkBootRetryCount": 5, "QuietBoot": "False", "AssetTag": 7 });
     ask(&env, asked).await;
     env.host(1, json!({})).await;

@@ -7,16 +7,21 @@
     reason = "only JSON values are indexed here: an absent member reads as null"
 )]
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::Request;
 use metal3_api::catalog;
+use metal3_capm3::needs::{Data, Machines, Remediations};
 use metal3_flags::Owner;
+use metal3_ipam::needs::Ipam;
 use metal3_manager::product::find;
 use metal3_manager::run::Ended;
+use metal3_runtime::access::{Permission, Role as _};
 use serde_json::{Value, json};
 
-use crate::environment::{TestCluster, options, until};
+use crate::environment::{Replica, TestCluster, options, until};
 
 const NAMESPACE: &str = "metal3";
 const RELEASES: [(&str, &str); 2] = [
@@ -174,8 +179,18 @@ struct TakenOver {
 }
 
 impl TakenOver {
+    async fn host(&self) -> Value {
+        let host = named(&self.objects, "BareMetalHost", "node-0");
+        self.user.get(host).await.unwrap()
+    }
+
+    async fn machine(&self) -> Value {
+        let machine = named(&self.objects, "Metal3Machine", "test1-abcde");
+        self.user.get(machine).await.unwrap()
+    }
+
     /// Nothing is lost, and only owners and labels changed.
-    async fn assert_kept(&self) {
+    async fn assert_kept(&self, owners: &Value) {
         let (release, objects) = (self.release, &self.objects);
         for object in objects {
             let what = format!("{release}: {} {}", object["kind"], object["metadata"]["name"]);
@@ -198,7 +213,7 @@ impl TakenOver {
             assert_eq!(kept["spec"][member], host["spec"][member], "{release}: {member}");
         }
         assert_eq!(kept["spec"]["online"], true);
-        assert!(kept["metadata"]["ownerReferences"].is_null(), "{release}: {kept}");
+        assert_eq!(kept["metadata"]["ownerReferences"], *owners, "{release}");
         let pool = named(objects, "IPPool", "provisioning-pool");
         let indexes = &self.user.get(pool).await.unwrap()["status"]["indexes"];
         assert_eq!(*indexes, pool["status"]["indexes"], "{release}");
@@ -254,21 +269,90 @@ impl TakenOver {
     }
 }
 
+/// The API server enforces the permissions of owner references; those of the roles are granted.
+fn enforce(world: &TestCluster, roles: &[BTreeSet<Permission>]) {
+    let granted: BTreeSet<(&str, String, String)> = roles
+        .iter()
+        .flatten()
+        .map(|need| (need.verb, need.group.clone(), need.path()))
+        .collect();
+    world.cluster.enforce_owner_permissions(Arc::new(move |access| {
+        let wanted = (access.verb, access.group.to_owned(), access.resource.to_owned());
+        access.user == "admin" || granted.contains(&wanted)
+    }));
+}
+
+fn roles_without_the_owners_of_hosts() -> Vec<BTreeSet<Permission>> {
+    vec![
+        Machines::permissions(),
+        Data::permissions(),
+        Remediations::permissions(),
+        Ipam::permissions(),
+    ]
+}
+
+async fn take_over(release: &'static str, text: &str, roles: &[BTreeSet<Permission>]) -> (TakenOver, Replica) {
+    let (world, user, objects) = world(text).await;
+    if !roles.is_empty() {
+        enforce(&world, roles);
+    }
+    let products = vec![find(Owner::Capm3), find(Owner::Ipam)];
+    let replica = world.start_options("a", options("--controllers=capm3,ipam"), None, products);
+    pass(&world, 10).await;
+    let taken_over = TakenOver {
+        release,
+        world,
+        user,
+        objects,
+    };
+    (taken_over, replica)
+}
+
 #[tokio::test(start_paused = true)]
 async fn objects_of_released_go_managers_are_kept_deprovisioned_released_and_deleted_without_a_loss() {
     for (release, text) in RELEASES {
-        let (world, user, objects) = world(text).await;
-        let products = vec![find(Owner::Capm3), find(Owner::Ipam)];
-        let replica = world.start_options("a", options("--controllers=capm3,ipam"), None, products);
-        pass(&world, 10).await;
-        let taken_over = TakenOver {
-            release,
-            world,
-            user,
-            objects,
-        };
-        taken_over.assert_kept().await;
+        let (taken_over, replica) = take_over(release, text, &[]).await;
+        taken_over.assert_kept(&Value::Null).await;
         taken_over.delete_machine().await;
+        taken_over.assert_released().await;
+        assert_eq!(replica.end().await, Ended::Stopped);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn owner_that_may_not_be_removed_from_a_host_is_awaited_by_the_deletion_alone() {
+    for (release, text) in RELEASES {
+        let (taken_over, replica) = take_over(release, text, &roles_without_the_owners_of_hosts()).await;
+        let host = named(&taken_over.objects, "BareMetalHost", "node-0");
+        let owners = host["metadata"]["ownerReferences"].clone();
+        taken_over.assert_kept(&owners).await;
+        let machine = taken_over.machine().await;
+        let conditions = machine["status"]["conditions"].as_array().unwrap();
+        let failed: Vec<&Value> = conditions
+            .iter()
+            .filter(|one| one["reason"] == "UpdateError" || one["message"].to_string().contains("ownerRef"))
+            .collect();
+        assert!(failed.is_empty(), "{release}: {failed:?}");
+        taken_over.world.cluster.reset_audit();
+        pass(&taken_over.world, 60).await;
+        let tried = taken_over.world.cluster.audit().of("a", "patch", "baremetalhosts");
+        assert!(tried <= 6, "{release}: it is tried {tried} times an hour");
+        taken_over.delete_machine().await;
+        let machine = taken_over.machine().await;
+        let conditions = machine["status"]["conditions"].to_string();
+        assert!(
+            conditions.contains("kubectl patch baremetalhost node-0"),
+            "{release}: {conditions}"
+        );
+        let kept = taken_over.host().await;
+        assert_eq!(kept["metadata"]["ownerReferences"], owners, "{release}");
+        assert_eq!(
+            kept["spec"]["consumerRef"], host["spec"]["consumerRef"],
+            "{release}: no other machine takes it"
+        );
+        let disown = json!({ "metadata": { "ownerReferences": null } });
+        taken_over.user.send("PATCH", &path(host, true), &disown).await.unwrap();
+        pass(&taken_over.world, 5).await;
         taken_over.assert_released().await;
         assert_eq!(replica.end().await, Ended::Stopped);
     }

@@ -48,6 +48,8 @@ const HOSTS: Account = Account {
     unused_grants: &[
         ("get hardwaredata.metal3.io", "a lost response to its creation"),
         ("patch hardwaredata.metal3.io", "a machine that is inspected again"),
+        ("delete hardwaredata.metal3.io", OWNER),
+        ("delete hostfirmwaresettings.metal3.io", OWNER),
         ("get bmceventsubscriptions.metal3.io", LEFT_BEHIND),
         ("patch bmceventsubscriptions.metal3.io", LEFT_BEHIND),
         ("patch bmceventsubscriptions/status.metal3.io", LEFT_BEHIND),
@@ -97,6 +99,7 @@ const OTHER_CLAIMS: &str = "claims of Cluster API's kind; a cluster of this temp
 const AGAIN: &str = "a repeated event about the same object";
 const LEFT_BEHIND: &str = "an object of the Go manager that is deleted after a switch";
 const FAILED_PREPARATION: &str = "a preparation of the Go manager that failed before a switch";
+const OWNER: &str = "checked when a host becomes an owner, where permissions of owner references are enforced";
 const SETTINGS: &str = "a host with HostFirmwareSettings";
 const METRICS: &str = "a client that reads metrics";
 

@@ -33,6 +33,9 @@ pub struct Conditions {
 /// change may end.
 const SET_RECHECK: Duration = Duration::from_mins(1);
 
+/// A granted permission enqueues nothing, and each attempt is a rejected request.
+pub(crate) const OWNER_RETRY: Duration = Duration::from_mins(10);
+
 /// What a machine waits for at a stage, as its first condition that is not true states it.
 #[must_use]
 pub fn wait_at(stage: &Stage, now: Time) -> Next {
@@ -41,6 +44,7 @@ pub fn wait_at(stage: &Stage, now: Time) -> Next {
         Stage::Deleting(Deletion::ReuseUndecided(_)) | Stage::WithoutHost { is_rechecked: true, .. } => {
             Some(SET_RECHECK)
         }
+        Stage::Deleting(Deletion::HostOwned(_)) => Some(OWNER_RETRY),
         Stage::Hosted {
             labels: Labels::Later(after),
             ..
@@ -357,7 +361,7 @@ impl StageConditions {
                 Severity::Warning,
                 message,
             ),
-            Deletion::HostNotReleased(message) => (
+            Deletion::HostNotReleased(message) | Deletion::HostOwned(message) => (
                 machine::REASON_DELETION_FAILED,
                 legacy::REASON_DELETION_FAILED,
                 Severity::Warning,

@@ -133,6 +133,8 @@ pub enum Deletion {
     DataNotReleased(String),
     /// The host could not be released.
     HostNotReleased(String),
+    /// The machine may not be removed from the owners of its host, which would be deleted with it.
+    HostOwned(String),
     /// Whether the host is to be kept with its disks is for the user to decide, or is not known.
     ReuseUndecided(String),
 }

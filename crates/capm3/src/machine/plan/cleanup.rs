@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::infrastructure::names::{DATA_CLAIM_FINALIZER, MACHINE_FINALIZER};
 use metal3_api::infrastructure::v1beta2::Metal3DataClaim;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
@@ -15,6 +16,7 @@ use metal3_runtime::patch::{Changes, has_finalizer, remove_finalizer};
 use metal3_runtime::work::Next;
 
 use super::host_changes;
+use super::owners::{has_owner, remove_owner};
 use crate::diff::{changes, version};
 use crate::machine::action::{Action, HostChange, Plan, Reads};
 use crate::machine::facts::Facts;
@@ -37,7 +39,7 @@ pub(super) fn plan(facts: &Facts) -> Plan {
     let is_blocked = claim.is_some();
     let actions: Vec<Action> = hosts
         .claimed()
-        .filter_map(release)
+        .filter_map(|host| disown(host, facts).or_else(|| release(host)))
         .chain(claim.filter(|_| is_claim_free))
         .collect();
     match &hosts.unreadable {
@@ -57,6 +59,25 @@ pub(super) fn plan(facts: &Facts) -> Plan {
         },
         _ => Plan::reading(Reads::Machine),
     }
+}
+
+/// Removes the machine from the owners of its host, unless that was refused: nothing waits for it any more.
+fn disown(host: &BareMetalHost, facts: &Facts) -> Option<Action> {
+    let consumer = host.spec.consumer_ref.as_ref()?;
+    let machine = ObjectMeta {
+        name: consumer.name.clone(),
+        ..ObjectMeta::default()
+    };
+    if facts.owner_refused.is_some() || host.is_paused() || !is_inactive(host) || !has_owner(host, &machine) {
+        return None;
+    }
+    let mut after = host.clone();
+    remove_owner(&mut after, &machine);
+    Some(Action::PatchHost {
+        host: host.metadata.name.clone()?,
+        change: HostChange::Disown,
+        patch: changes(host, &after).main?.with_precondition(&version(&host.metadata)?),
+    })
 }
 
 fn release(host: &BareMetalHost) -> Option<Action> {

@@ -121,6 +121,10 @@ impl<'a> Planner<'a> {
         }
         let cluster = self.cluster_name();
         for host in surplus {
+            // It would be deleted with this machine, which does not record it.
+            if self.disown_surplus(host) {
+                continue;
+            }
             self.label_secret(host, None);
             let kept = host_changes::kept_before(host);
             self.patch_host(host, HostChange::Release, |host| {

@@ -1,6 +1,6 @@
-//! The changes of a host for each purpose.
+//! The changes of a host for each purpose. None changes its owners: see [`super::owners`].
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::Cluster;
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::infrastructure::names::{
@@ -33,29 +33,8 @@ fn remove_annotation(host: &mut BareMetalHost, key: &str) {
     }
 }
 
-/// Removes the owners that Go managers up to 1.13 wrote: when such an owner is deleted, the garbage collector deletes
-/// the host. Owners of other kinds are kept.
-fn remove_machine_owners(host: &mut BareMetalHost) {
-    retain_owners(host, |one| !owner::is_of_kind::<Metal3Machine>(one));
-}
-
-/// Removes the owner reference to one machine, by UID or by name.
-pub(super) fn remove_owner(host: &mut BareMetalHost, machine: &ObjectMeta) {
-    retain_owners(host, |one| {
-        let is_named = Some(&one.name) == machine.name.as_ref() || Some(&one.uid) == machine.uid.as_ref();
-        !(owner::is_of_kind::<Metal3Machine>(one) && is_named)
-    });
-}
-
-fn retain_owners(host: &mut BareMetalHost, is_kept: impl Fn(&OwnerReference) -> bool) {
-    let owners = host.metadata.owner_references.take().unwrap_or_default();
-    let owners: Vec<OwnerReference> = owners.into_iter().filter(is_kept).collect();
-    host.metadata.owner_references = Some(owners).filter(|owners| !owners.is_empty());
-}
-
 /// Sets the consumer. A move of the cluster is blocked until the host is paused.
 pub(super) fn claim(host: &mut BareMetalHost, machine: &ObjectMeta, cluster: &str) {
-    remove_machine_owners(host);
     let labels = host.metadata.labels.get_or_insert_default();
     labels.insert(CLUSTER_NAME_LABEL.to_owned(), cluster.to_owned());
     if let Some(owner) = labels.remove(NODE_REUSE_LABEL) {
@@ -89,10 +68,9 @@ pub(super) fn provision(host: &mut BareMetalHost, desired: &Metal3MachineSpec, s
     update(host, desired);
 }
 
-/// Writes what may change while the host is provisioned: the cleaning mode, the owners, and the block on moves. Without an
+/// Writes what may change while the host is provisioned: the cleaning mode and the block on moves. Without an
 /// image the claim may still be undone, and the host is then kept again.
 pub(super) fn update(host: &mut BareMetalHost, desired: &Metal3MachineSpec) {
-    remove_machine_owners(host);
     set_cleaning_mode(host, desired.automated_cleaning_mode);
     if is_provisioned(host) {
         remove_annotation(host, KEPT_BEFORE_ANNOTATION);
@@ -182,7 +160,6 @@ pub(super) const fn is_used(host: &BareMetalHost) -> bool {
 /// Removes image and data. The cleaning mode is written with it: it may have changed just before the deletion, and it
 /// decides what happens to the disks.
 pub(super) fn deprovision(host: &mut BareMetalHost, fast_track: bool, cleaning: Option<CleaningMode>) {
-    remove_machine_owners(host);
     set_cleaning_mode(host, cleaning);
     let spec = &mut host.spec;
     // differs (`released-host-data`): the Go manager leaves references to deleted Secrets.
@@ -236,8 +213,6 @@ pub(super) fn kept_before(host: &BareMetalHost) -> Option<Kept> {
 /// Removes the consumer. The host of a set that reuses its hosts gets its label in the same write, and the Cluster as
 /// consumer.
 pub(super) fn release(host: &mut BareMetalHost, cluster: &str, kept: Option<&Kept>) {
-    // differs (`host-machine-owner`): Go managers up to 1.13 write the machine as an owner of its host.
-    remove_machine_owners(host);
     remove_annotation(host, KEPT_BEFORE_ANNOTATION);
     host.spec.consumer_ref = kept.map(|kept| ObjectReference {
         api_version: Some(Cluster::group_version()),

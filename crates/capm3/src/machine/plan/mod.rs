@@ -20,6 +20,7 @@ mod host;
 mod host_changes;
 mod labels;
 mod node;
+pub(crate) mod owners;
 mod release;
 mod reuse;
 mod status;

@@ -42,24 +42,19 @@ impl<'a> Planner<'a> {
         if let Some(reads) = self.unconfirmed_host() {
             return Decision::Read(reads);
         }
-        self.disown_host();
+        // Without its finalizer the machine ends, and its dependents with it.
+        let named = self.facts.hosts.named.as_deref().into_present();
+        for host in named.into_iter().chain(self.facts.hosts.claimed()) {
+            if let Some(decision) = self.disown_first(host) {
+                return decision;
+            }
+        }
         self.patch_machine(|machine| {
             let finalizers = machine.metadata.finalizers.iter().flatten();
             let others: Vec<String> = finalizers.filter(|name| *name != MACHINE_FINALIZER).cloned().collect();
             machine.metadata.finalizers = Some(others).filter(|others| !others.is_empty());
         });
         Decision::Unchanged
-    }
-
-    /// Removes the machine from the owners of its host: without its finalizer it ends, and its dependents with it.
-    fn disown_host(&mut self) {
-        let machine = &self.before.metadata;
-        let named = self.facts.hosts.named.as_deref().into_present();
-        for host in named.into_iter().chain(self.facts.hosts.claimed()) {
-            self.patch_host(host, HostChange::Disown, |host| {
-                host_changes::remove_owner(host, machine)
-            });
-        }
     }
 
     /// The recorded host, if it must still be read live: the cache may be older than a claim.
@@ -123,6 +118,10 @@ impl<'a> Planner<'a> {
                 host_changes::deprovision(host, fast_track, cleaning)
             });
             return under_way(format!("deprovisioning BareMetalHost {name}"));
+        }
+        // No other machine gets a host that may end with this one.
+        if let Some(decision) = self.disown_first(host) {
+            return decision;
         }
         let kept = match self.kept_for() {
             Ok(kept) => kept,

@@ -15,6 +15,9 @@ impl Planner<'_> {
     /// The plan with the actions so far and the status of a stage.
     pub(super) fn with_status(mut self, stage: Option<&Stage>) -> Plan {
         let status = stage.and_then(|stage| self.status_at(stage));
+        if let Some(stage) = stage.filter(|_| status.is_none()) {
+            self.disown_at_rest(stage);
+        }
         let events = status.as_ref().map(|_| events_of(self.before, &self.machine));
         // A key that waits for other requests is reconciled soon, whatever it reports.
         let is_idle = self.actions.is_empty() && (status.is_none() || stage.is_some_and(is_busy));

@@ -138,6 +138,9 @@ impl Machines {
                     audit(key, &host, &written);
                 }
                 written?;
+                if *change == HostChange::Disown {
+                    self.refused.remove(key);
+                }
             }
             Action::LabelSecret { secret, cluster } => {
                 let change = login_label(cluster.as_deref(), &facts.cluster_key.name);

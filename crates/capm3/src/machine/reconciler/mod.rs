@@ -1,6 +1,7 @@
 //! The controller of Metal3Machines: observes one machine, and carries its plan out.
 
 mod act;
+mod owners;
 mod set;
 
 use std::collections::HashMap;
@@ -20,6 +21,7 @@ use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler, StatusDebounce};
 use metal3_runtime::write::{WriteError, WriteErrorKind, Writer};
 
+use owners::{RefusedOwners, disowned};
 use parking_lot::Mutex;
 
 use crate::cluster::reconciler::is_served;
@@ -67,6 +69,8 @@ pub struct Machines {
     debounce: StatusDebounce<Key>,
     /// The labels that this process copied to Nodes, and when. Lost with it: each Node is then read once more.
     copied: Mutex<HashMap<Key, (CopiedLabels, Monotonic)>>,
+    /// The owners of hosts that may not be removed. Lost with the process, which then tries again.
+    refused: RefusedOwners,
 }
 
 /// The controller. The caller starts the watches of the caches.
@@ -82,6 +86,7 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Machines> {
         watch_filter: parts.watch_filter,
         debounce: StatusDebounce::new(Arc::clone(&parts.clock)),
         copied: Mutex::default(),
+        refused: RefusedOwners::default(),
     };
     let [of_host, of_cluster, of_metal3_cluster, of_template] = std::array::from_fn(|_| caches.related_keys());
     let controller = Controller::new("metal3machine", parts.clock, writer, machines)
@@ -180,6 +185,9 @@ impl Machines {
     async fn perform(&self, key: &Key, mut facts: Facts, plan: Plan, writer: &Writer<Role>) -> Result<Next, Fault> {
         if facts.machine.is_none() {
             self.copied.lock().remove(key);
+            if plan.actions.is_empty() {
+                self.refused.remove(key);
+            }
         }
         let is_unread = |why: Option<&UnknownReason>| why == Some(&UnknownReason::NotRead);
         if is_unread(facts.nodes.unknown()) && is_unread(facts.labels.node.unknown()) {
@@ -193,6 +201,11 @@ impl Machines {
                 let is_for_user = matches!(error.kind, WriteErrorKind::Invalid | WriteErrorKind::Forbidden);
                 let source = std::error::Error::source(&error).map(ToString::to_string);
                 let why = is_for_user.then(|| format!("{error}: {}", source.unwrap_or_default()));
+                if let (Some(host), Some(why)) = (disowned(&action), &why) {
+                    self.report_owner(key, &facts, host, why);
+                    // What else the machine needs is planned without this write.
+                    return Ok(Next::Requeue);
+                }
                 (action, why, latest, Fault::from(error))
             }
         };
@@ -268,6 +281,7 @@ impl Machines {
             }),
             asks_for_reuse: own.is_some_and(|machine| machine.metadata.deletion_timestamp.is_some())
                 && self.asks_for_reuse(key),
+            owner_refused: self.refused.of(key, self.clock.monotonic()),
             has_namesake: owner.present().is_some_and(|owner| self.has_namesake(owner, &hosts)),
             set: Observed::Unknown(UnknownReason::NotRead),
             hosts,

@@ -45,6 +45,7 @@ pub(super) struct Case {
     pub(super) labels: LabelFacts,
     pub(super) settings: Settings,
     pub(super) rules: Rules,
+    pub(super) owner_refused: Option<String>,
 }
 
 pub(super) fn document(mut base: Value, name: &str, patch: Value) -> Value {
@@ -96,6 +97,7 @@ impl Case {
             labels: unread_labels(),
             settings: Settings::default(),
             rules: Rules::ALL,
+            owner_refused: None,
         }
     }
 
@@ -168,6 +170,7 @@ impl Case {
             template_is_live: self.template_is_live,
             asks_for_reuse: self.asks_for_reuse,
             has_namesake: false,
+            owner_refused: self.owner_refused.clone(),
             set: self.set.clone(),
             hosts: Hosts {
                 named: match self.unreadable {

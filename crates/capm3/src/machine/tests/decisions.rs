@@ -373,52 +373,6 @@ fn deletion_needs_neither_machine_nor_cluster_nor_metal3_cluster() {
     assert_eq!(writes(&case.decide()), ["machine finalizers"]);
 }
 
-/// The owners of a host as CAPM3 1.13 writes them, derived from its code, and one of a user.
-fn owners_of_1_13() -> Value {
-    json!([
-        { "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "Metal3Machine", "name": "m0", "uid": "uid-m0", "controller": true },
-        { "apiVersion": "example.org/v1", "kind": "Rack", "name": "r1", "uid": "uid-r1" },
-    ])
-}
-
-#[test]
-fn host_loses_its_machine_as_owner_when_it_is_kept_deprovisioned_and_released() {
-    let owned = json!({ "metadata": { "ownerReferences": owners_of_1_13() } });
-    let kept = json!([owners_of_1_13()[1]]);
-    let owners = |plan: &Plan| host_patch(plan)["metadata"]["ownerReferences"].clone();
-    let running = Case::running().host(owned.clone()).decide();
-    assert!(writes(&running).contains(&"Update h0".to_owned()));
-    assert_eq!(owners(&running), kept, "the owner of another kind stays");
-    let mut deleted = Case::running().host(owned.clone()).deleting();
-    deleted.confirmed = true;
-    assert_eq!(writes(&deleted.decide()), ["Deprovision h0"]);
-    assert_eq!(owners(&deleted.decide()), kept);
-    let released = deleted.host(blank());
-    assert_eq!(writes(&released.decide()), ["secret None", "Release h0"]);
-    assert_eq!(owners(&released.decide()), kept);
-    let left = Facts {
-        machine: None,
-        confirmed: true,
-        ..Case::running().host(blank()).host(owned).facts()
-    };
-    assert_eq!(owners(&plan(&left)), kept, "the machine does not exist any more");
-}
-
-#[test]
-fn machine_keeps_its_finalizer_until_its_host_names_it_as_owner_no_more() {
-    let freed = json!({ "metadata": { "ownerReferences": owners_of_1_13() }, "spec": { "consumerRef": null } });
-    let mut case = Case::running().host(blank()).host(freed).deleting();
-    case.confirmed = true;
-    assert_eq!(case.decide(), Plan::reading(Reads::Host("h0".to_owned())));
-    case.is_live = true;
-    assert_eq!(writes(&case.decide()), ["Disown h0", "machine finalizers"]);
-    assert_eq!(host_patch(&case.decide())["metadata"]["resourceVersion"], "5");
-    case = case.host(json!({ "metadata": { "ownerReferences": [{
-        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Machine", "name": "m1", "uid": "uid-m1",
-    }] } }));
-    assert_eq!(writes(&case.decide()), ["machine finalizers"], "another machine's host");
-}
-
 #[test]
 fn released_host_stays_on_only_when_it_must_not_be_powered_off_or_is_cleaned_at_once() {
     for (disable, fast_track, cleaning, online) in [
@@ -567,7 +521,7 @@ proptest! {
                 let patch = patch.clone().into_document();
                 prop_assert_eq!(&patch["metadata"]["resourceVersion"], "5");
                 prop_assert!(!patch["spec"]["image"].is_object(), "{change:?} without data");
-                prop_assert!(deleting || !matches!(change, HostChange::Deprovision | HostChange::Release | HostChange::Disown));
+                prop_assert!(deleting || !matches!(change, HostChange::Deprovision | HostChange::Release));
             }
         }
     }

@@ -7,6 +7,7 @@ mod decisions;
 mod histories;
 mod labels;
 mod members;
+mod owners;
 mod races;
 mod reuse;
 mod simulation;

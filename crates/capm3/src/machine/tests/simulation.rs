@@ -375,6 +375,7 @@ impl Simulation {
             template: Observed::Absent,
             template_is_live: false,
             asks_for_reuse: self.server.reuses,
+            owner_refused: None,
             has_namesake: false,
             set: Observed::Present(set()),
             hosts: Hosts {

@@ -40,6 +40,10 @@ const UNUSED: Explained = &[
         "a second Metal3Cluster of a Cluster that is deleted, without an owner",
     ),
     (
+        "delete baremetalhosts.metal3.io",
+        "checked by the admission of a removed owner, which a Go manager up to 1.13 wrote; no host is deleted",
+    ),
+    (
         "patch metal3machinetemplates/status.infrastructure.cluster.x-k8s.io",
         "a template of an autoscaled MachineDeployment",
     ),

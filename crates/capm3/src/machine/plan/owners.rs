@@ -1,0 +1,98 @@
+//! The machine as an owner of its host.
+//!
+//! Go managers up to 1.13 write that owner, and when it is deleted, the garbage collector deletes the host. An API server
+//! with the admission plugin `OwnerReferencesPermissionEnforcement` lets only those remove an owner who may delete the host.
+//! So no other write of a host contains its owners, and only the end of the machine waits for the removal.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use metal3_api::infrastructure::v1beta2::Metal3Machine;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_capi::owner;
+
+use super::{Decision, HostOwnership, Planner};
+use crate::machine::action::HostChange;
+use crate::machine::conditions::{Deletion, Stage};
+
+/// Whether an owner of a host is this machine, by UID or by name.
+fn is_machine(owner: &OwnerReference, machine: &ObjectMeta) -> bool {
+    let is_named = Some(&owner.name) == machine.name.as_ref() || Some(&owner.uid) == machine.uid.as_ref();
+    owner::is_of_kind::<Metal3Machine>(owner) && is_named
+}
+
+fn position(host: &BareMetalHost, machine: &ObjectMeta) -> Option<usize> {
+    let mut owners = host.metadata.owner_references.iter().flatten();
+    owners.position(|owner| is_machine(owner, machine))
+}
+
+/// Whether a machine is an owner of the host.
+pub(super) fn has_owner(host: &BareMetalHost, machine: &ObjectMeta) -> bool {
+    position(host, machine).is_some()
+}
+
+/// Removes the machine from the owners of its host.
+pub(super) fn remove_owner(host: &mut BareMetalHost, machine: &ObjectMeta) {
+    // differs (`host-machine-owner`): Go managers up to 1.13 write the machine as an owner of its host.
+    let owners = host.metadata.owner_references.take().unwrap_or_default();
+    let owners: Vec<OwnerReference> = owners.into_iter().filter(|one| !is_machine(one, machine)).collect();
+    host.metadata.owner_references = Some(owners).filter(|owners| !owners.is_empty());
+}
+
+/// What a refused removal means, and what to do.
+pub(crate) fn refused(host: &BareMetalHost, machine: &ObjectMeta, why: &str) -> Option<String> {
+    let index = position(host, machine)?;
+    let uid = &host.metadata.owner_references.as_ref()?.get(index)?.uid;
+    let [name, namespace] =
+        [&host.metadata.name, &host.metadata.namespace].map(|text| text.as_deref().unwrap_or_default());
+    let machine = machine.name.as_deref().unwrap_or_default();
+    Some(format!(
+        "Metal3Machine {machine} is an owner of BareMetalHost {name}, as a Go manager wrote it, and may not be removed: the host \
+         would be deleted with the machine, so the machine is not deleted before; permit this program to delete BareMetalHosts, \
+         or remove the owner: kubectl patch baremetalhost {name} --namespace {namespace} --type=json \
+         --patch='[{{\"op\":\"test\",\"path\":\"/metadata/ownerReferences/{index}/uid\",\"value\":\"{uid}\"}},\
+         {{\"op\":\"remove\",\"path\":\"/metadata/ownerReferences/{index}\"}}]' ({why})"
+    ))
+}
+
+impl Planner<'_> {
+    /// Removes the machine from the owners of its host, when nothing else is to be written.
+    pub(super) fn disown_at_rest(&mut self, stage: &Stage) {
+        let is_at_rest = matches!(stage, Stage::Hosted { .. }) && self.actions.is_empty();
+        if let HostOwnership::Claimed(host) = self.host_ownership()
+            && is_at_rest
+            && self.facts.owner_refused.is_none()
+        {
+            self.disown(host);
+        }
+    }
+
+    fn disown(&mut self, host: &BareMetalHost) {
+        let machine = &self.before.metadata;
+        if has_owner(host, machine) {
+            self.patch_host(host, HostChange::Disown, |host| remove_owner(host, machine));
+        }
+    }
+
+    /// Whether the machine is an owner of a host that it does not need; removes it, unless that was refused.
+    pub(super) fn disown_surplus(&mut self, host: &BareMetalHost) -> bool {
+        let is_owned = has_owner(host, &self.before.metadata);
+        if is_owned && self.facts.owner_refused.is_none() {
+            self.disown(host);
+        }
+        is_owned
+    }
+
+    /// Removes the machine from the owners of a host before the machine may end, or waits for a person who does; `None` when
+    /// it is no owner.
+    pub(super) fn disown_first(&mut self, host: &BareMetalHost) -> Option<Decision> {
+        let machine = &self.before.metadata;
+        if !has_owner(host, machine) {
+            return None;
+        }
+        if let Some(why) = &self.facts.owner_refused {
+            let message = refused(host, machine, why).unwrap_or_default();
+            return Some(Decision::UpdateStatus(Stage::Deleting(Deletion::HostOwned(message))));
+        }
+        self.disown(host);
+        Some(Decision::Unchanged)
+    }
+}
