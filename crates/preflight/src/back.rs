@@ -21,8 +21,12 @@ use crate::objects::Objects;
 const KNOWS_BLOCKS: Series = Series::new(1, 14);
 /// The first release with `v1beta2`.
 const HAS_V1BETA2: Series = Series::new(1, 13);
-const HAND_BACK: &str = "capm3 hand-back removes it, after this program was scaled to 0 and its webhooks of hosts and addresses were \
-                         deleted, which nothing answers then";
+/// Nothing answers these webhooks after the program was scaled to 0, and the API server rejects the writes of `hand-back`.
+const HAND_BACK: &str = "capm3 hand-back removes it, after this program was scaled to 0 and its webhooks of hosts and addresses \
+    were deleted: kubectl delete --ignore-not-found \
+    validatingwebhookconfiguration/baremetal-operator-validating-webhook-configuration \
+    validatingwebhookconfiguration/ipam-validating-webhook-configuration \
+    mutatingwebhookconfiguration/ipam-mutating-webhook-configuration";
 
 pub(crate) fn findings(facts: &Facts, managers: &[Manager], to: Series) -> Vec<Finding> {
     let objects = &facts.objects;

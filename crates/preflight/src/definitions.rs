@@ -65,7 +65,7 @@ fn half_of_the_webhooks(managers: &[Manager]) -> Option<Finding> {
     let mut ours = managers.iter().filter(|manager| manager.is_this_program);
     ours.find(|manager| manager.controllers.contains(&Owner::Hosts.name()))?;
     let what = "has webhooks that the Go manager has not: `kubectl apply` of its components is refused";
-    let cure = format!("kubectl delete validatingwebhookconfiguration {HOST_WEBHOOKS}");
+    let cure = format!("kubectl delete --ignore-not-found validatingwebhookconfiguration {HOST_WEBHOOKS}");
     let object = format!("ValidatingWebhookConfiguration {HOST_WEBHOOKS}");
     Some(Finding::new(Decision::Go, object, what, cure))
 }

@@ -444,7 +444,7 @@ fn webhooks_of_hosts_that_the_go_manager_lacks_are_deleted_on_the_way_back() {
         assert!(
             found[0]
                 .1
-                .contains("kubectl delete validatingwebhookconfiguration baremetal-operator"),
+                .contains("kubectl delete --ignore-not-found validatingwebhookconfiguration baremetal-operator"),
             "{found:?}"
         );
     }

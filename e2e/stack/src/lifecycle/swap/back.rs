@@ -1,6 +1,7 @@
-//! What a switch from and to an older release needs besides: owners of hosts, objects stored in its version, and what no Go
-//! manager would remove.
+//! What a switch back to an older release needs besides: objects stored in its version, and nothing on them that no Go manager
+//! would remove.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -11,36 +12,14 @@ use crate::claims::stack::Stack;
 use crate::pki::ADMIN;
 use crate::products::load::{list, name};
 use crate::products::machines::NAMESPACE;
-use crate::wait::until;
 
 const OLDER: &str = "v1beta1";
 /// The API server uses another storage version a moment after its definition has changed.
-const REWRITTEN: Duration = Duration::from_secs(60);
+const ADOPTED: Duration = Duration::from_secs(5);
+/// A manager may write an object between two passes.
+const PASSES: usize = 6;
 
 impl Installer<'_> {
-    /// Removes the owners that older Go managers write into hosts, and that this program may not remove: the stack's API server
-    /// lets only those change owners who may delete the object.
-    pub(super) fn disown_hosts(&self) -> anyhow::Result<()> {
-        const NONE: &str = r#"--patch={"metadata":{"ownerReferences":null}}"#;
-        for host in list(self.stack(), NAMESPACE, "baremetalhosts")?
-            .iter()
-            .filter(|host| is_owned(host))
-        {
-            let words = [
-                "kubectl",
-                "patch",
-                "bmh",
-                "--namespace",
-                NAMESPACE,
-                &name(host),
-                "--type=merge",
-                NONE,
-            ];
-            self.session.must(self.stack(), &words)?;
-        }
-        Ok(())
-    }
-
     /// Stores objects in the version of the older release, while this program still converts them. Nothing to do for a
     /// release that has the newer one.
     pub(super) fn store_as_older(&self) -> anyhow::Result<()> {
@@ -50,10 +29,8 @@ impl Installer<'_> {
             let words = ["kubectl", "patch", "crd", kind, "--type=json", &patch];
             self.session.must(self.stack(), &words)?;
         }
+        self.rewrite_all(kinds)?;
         for kind in kinds {
-            for object in list(self.stack(), NAMESPACE, kind)? {
-                self.rewrite(kind, &object)?;
-            }
             let stored = format!(r#"--patch={{"status":{{"storedVersions":["{OLDER}"]}}}}"#);
             let words = ["kubectl", "patch", "crd", kind, "--subresource=status", "--type=merge"];
             self.session.must(self.stack(), &[&words[..], &[&stored]].concat())?;
@@ -61,23 +38,34 @@ impl Installer<'_> {
         Ok(())
     }
 
-    /// An empty patch writes an object only if it is stored otherwise: then it has another version.
-    fn rewrite(&self, kind: &str, object: &Value) -> anyhow::Result<()> {
-        let (name, before) = (name(object), &object["metadata"]["resourceVersion"]);
-        let words = [
-            "--namespace",
-            NAMESPACE,
-            "patch",
-            kind,
-            &name,
-            "--type=merge",
-            "--patch={}",
-        ];
-        let words = [&words[..], &["--output=jsonpath={.metadata.resourceVersion}"]].concat();
-        until(REWRITTEN, &format!("{kind} {name} to be stored as {OLDER}"), || {
-            let now = self.stack().kubectl(&words)?;
-            Ok((*before != now).then_some(()))
-        })
+    /// Writes all objects again until none of them changes any more. An empty patch writes an object only if it is stored
+    /// otherwise, and then it has another version.
+    fn rewrite_all(&self, kinds: &BTreeSet<String>) -> anyhow::Result<()> {
+        for _ in 0..PASSES {
+            std::thread::sleep(ADOPTED);
+            if self.rewrite_once(kinds)? == 0 {
+                std::thread::sleep(ADOPTED);
+                if self.rewrite_once(kinds)? == 0 {
+                    return Ok(());
+                }
+            }
+        }
+        anyhow::bail!("objects are still not stored as {OLDER} after {PASSES} passes")
+    }
+
+    /// Returns how many objects were stored otherwise.
+    fn rewrite_once(&self, kinds: &BTreeSet<String>) -> anyhow::Result<usize> {
+        let mut rewritten = 0_usize;
+        for kind in kinds {
+            for object in list(self.stack(), NAMESPACE, kind)? {
+                let (name, before) = (name(&object), &object["metadata"]["resourceVersion"]);
+                let words = ["--namespace", NAMESPACE, "patch", kind, &name, "--type=merge"];
+                let now = ["--patch={}", "--output=jsonpath={.metadata.resourceVersion}"];
+                let now = self.stack().kubectl(&[&words[..], &now].concat())?;
+                rewritten += usize::from(*before != now);
+            }
+        }
+        Ok(rewritten)
     }
 
     /// Removes from objects what the older release would leave on them for ever. Nothing answers the webhooks of addresses any
@@ -88,7 +76,8 @@ impl Installer<'_> {
                 format!("{task}webhookconfiguration"),
                 format!("ipam-{task}-webhook-configuration"),
             );
-            self.session.must(self.stack(), &["kubectl", "delete", &kind, &name])?;
+            let delete = ["kubectl", "delete", "--ignore-not-found", &kind, &name];
+            self.session.must(self.stack(), &delete)?;
         }
         let program = self.program.to_str().context("the program's name is not text")?;
         let kubeconfig = format!("--kubeconfig={}", self.stack().places.kubeconfig(ADMIN).display());
@@ -103,11 +92,6 @@ fn read(stack: &Stack, crd: &str) -> anyhow::Result<Value> {
         crd,
         "--output=json",
     ])?)?)
-}
-
-fn is_owned(host: &Value) -> bool {
-    let mut owners = host["metadata"]["ownerReferences"].as_array().into_iter().flatten();
-    owners.any(|owner| owner["kind"] == "Metal3Machine")
 }
 
 /// The JSON patch that makes `v1beta1` the storage version, wherever it is in the list.
@@ -129,13 +113,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn host_of_an_older_release_is_owned_by_its_machine() {
-        let host = |owners: Value| json!({"metadata": {"ownerReferences": owners}});
-        assert!(is_owned(&host(json!([{"kind": "Other"}, {"kind": "Metal3Machine"}]))));
-        assert!(!is_owned(&host(json!([{"kind": "Other"}]))) && !is_owned(&host(Value::Null)));
-    }
 
     #[test]
     fn older_version_becomes_the_only_one_that_is_stored() {

@@ -1,6 +1,7 @@
 //! The invariants of a switch. Pure: from what was recorded to a line per violation.
 
 mod preflight;
+mod writes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +17,8 @@ use super::release::GoRelease;
 use super::stage::{FAILED, InFlight, MACHINES, OF_CLUSTER, REBOOTED, SWITCHED, host};
 use crate::claim::Proof;
 
-/// Longer than a lease that ends without being released.
+/// Longer than a lease that ends without being released. It holds for a way back with `hand-back` too, before which all
+/// managers are stopped.
 const WITHOUT_MANAGER: u64 = 20_000;
 /// Power orders of one reboot.
 const OF_A_REBOOT: usize = 2;
@@ -324,35 +326,6 @@ impl Turn {
             let recorded = all.find(|versions| versions.iter().any(|one| has(&one.object, uid)));
             recorded.is_some_and(|versions| self.at(versions, 2).is_none_or(|now| !has(&now, uid)))
         })
-    }
-
-    /// Writes of the new managers to a host.
-    pub(super) fn writes_to(&self, name: &str) -> Vec<&Write> {
-        let [_, after] = &self.writes;
-        let products = products(&self.release);
-        let new = |one: &&Write| {
-            let is_manager = products.iter().any(|product| product.has(&one.user));
-            is_manager && one.is_ours() == (self.to == Family::Ours)
-        };
-        let of_host = |one: &&Write| one.resource.split('/').next() == Some("baremetalhosts") && one.name == name;
-        after.iter().filter(new).filter(of_host).collect()
-    }
-
-    fn one_write(&self) -> Proof {
-        let at_rest = self.at_rest();
-        let (mut violations, mut total) = (Vec::new(), 0_usize);
-        for name in &at_rest {
-            let writes = self.writes_to(name);
-            total = total.saturating_add(writes.len());
-            if writes.len() > 1 {
-                let each: Vec<String> = writes
-                    .iter()
-                    .map(|one| format!("{} {}", one.verb, one.resource))
-                    .collect();
-                violations.push(format!("{name}: {}", each.join(", ")));
-            }
-        }
-        none(violations, format!("{total} writes to {} hosts", at_rest.len()))
     }
 
     /// Whether the new manager ordered a deployment that has not ended at the last mark: a retry has no error until it fails.

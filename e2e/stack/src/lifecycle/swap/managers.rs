@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::plain::Plain;
-use super::products::{Family, INFRASTRUCTURE, IPAM, Product, products};
+use super::products::{Family, IPAM, Product, products};
 use super::session::Session;
 use super::upstream::Upstream;
 use crate::claims::stack::Stack;
@@ -144,9 +144,6 @@ impl Installer<'_> {
                     if !hands_back {
                         self.stop(to.other(), &product)?;
                     }
-                    if to == Family::Ours && product.file == INFRASTRUCTURE {
-                        self.disown_hosts()?;
-                    }
                     self.apply(to, &product, true)?;
                     // Where the file does not contain the replicas, they stay as they were scaled.
                     if self.replicas(to, &product)? == "0" {
@@ -164,9 +161,6 @@ impl Installer<'_> {
                 let upgrade = ["clusterctl", "upgrade", "apply", "--infrastructure", &infrastructure];
                 let upgrade = [&upgrade[..], &["--ipam", &addresses, "--wait-providers"]].concat();
                 self.session.must(self.stack(), &upgrade)?;
-                if to == Family::Ours {
-                    self.disown_hosts()?;
-                }
             }
         }
         self.rolled_out(to)
@@ -206,7 +200,8 @@ impl Installer<'_> {
         }
         let patch = ["kubectl", "patch", "crd", KIND, "--type=json", NONE];
         self.session.must(self.stack(), &patch)?;
-        let delete = ["kubectl", "delete", "validatingwebhookconfiguration", WEBHOOKS];
+        let kind = "validatingwebhookconfiguration";
+        let delete = ["kubectl", "delete", "--ignore-not-found", kind, WEBHOOKS];
         self.session.must(self.stack(), &delete)
     }
 

@@ -217,7 +217,7 @@ impl Suite<'_> {
         let refusal = |(plain, is_refused): (&Plain, bool)| Refusal {
             plain: plain.command(),
             is_refused,
-            is_named: prediction.names(plain.works),
+            is_named: prediction.names(plain),
         };
         let refusals = PLAIN.iter().zip(refused).map(refusal).collect();
         let switch = Mark::now(env)?;

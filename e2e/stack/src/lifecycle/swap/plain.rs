@@ -11,6 +11,8 @@ pub(super) struct Plain {
     pub(super) files: &'static [&'static str],
     /// A part of the answer.
     reason: &'static str,
+    /// The object of the finding of preflight that names the command which works, or its beginning.
+    pub(super) object: &'static str,
     pub(super) works: &'static str,
 }
 
@@ -27,19 +29,22 @@ pub(super) const PLAIN: [Plain; 3] = [
         is_forced: false,
         files: &[IPAM, INFRASTRUCTURE],
         reason: "conflict",
+        object: "CustomResourceDefinitions",
         works: "--force-conflicts",
     },
     Plain {
         is_forced: true,
         files: &[INFRASTRUCTURE],
-        reason: "is invalid",
+        reason: "\"metal3clustertemplates.infrastructure.cluster.x-k8s.io\" is invalid",
+        object: "CustomResourceDefinition metal3clustertemplates.",
         works: "kubectl patch crd",
     },
     Plain {
         is_forced: true,
         files: &[HOSTS],
-        reason: "is invalid",
-        works: "kubectl delete validatingwebhookconfiguration",
+        reason: "\"baremetal-operator-validating-webhook-configuration\" is invalid",
+        object: "ValidatingWebhookConfiguration baremetal-operator-",
+        works: "kubectl delete --ignore-not-found validatingwebhookconfiguration",
     },
 ];
 
@@ -67,25 +72,26 @@ mod tests {
 
     #[test]
     fn a_refusal_for_an_unknown_reason_is_an_error() {
+        const DEFINITION: &str =
+            "The CustomResourceDefinition \"metal3clustertemplates.infrastructure.cluster.x-k8s.io\" is invalid:";
+        const WEBHOOKS: &str =
+            "The ValidatingWebhookConfiguration \"baremetal-operator-validating-webhook-configuration\" is invalid:";
         let [conflicts, definition, webhooks] = &PLAIN;
         let table = [
             (conflicts, IPAM, true, "a conflict of the past", Some(false)),
             (conflicts, IPAM, false, "1 conflict: with clusterctl", Some(true)),
-            (
-                conflicts,
-                INFRASTRUCTURE,
-                false,
-                "the definition is invalid",
-                Some(false),
-            ),
+            (conflicts, INFRASTRUCTURE, false, DEFINITION, Some(false)),
+            (definition, INFRASTRUCTURE, false, DEFINITION, Some(true)),
+            (conflicts, IPAM, false, DEFINITION, None),
             (
                 definition,
                 INFRASTRUCTURE,
                 false,
-                "the definition is invalid",
-                Some(true),
+                "The Deployment \"a\" is invalid:",
+                None,
             ),
-            (conflicts, IPAM, false, "the definition is invalid", None),
+            (webhooks, HOSTS, false, WEBHOOKS, Some(true)),
+            (webhooks, HOSTS, false, DEFINITION, None),
             (webhooks, HOSTS, false, "1 conflict: with clusterctl", None),
             (webhooks, HOSTS, false, "connection refused", None),
         ];

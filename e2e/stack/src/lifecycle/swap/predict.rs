@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use serde_json::Value;
 
+use super::plain::Plain;
 use super::products::Family;
 use super::release::GoRelease;
 use crate::claims::stack::Stack;
@@ -62,10 +63,13 @@ impl Prediction {
         objects.map(str::to_owned).collect()
     }
 
-    /// Whether it names this command.
-    pub(super) fn names(&self, command: &str) -> bool {
-        let mut cures = self.findings().filter_map(|finding| finding["cure"].as_str());
-        cures.any(|cure| cure.contains(command))
+    /// Whether it names the command that works, in the finding about the object that Kubernetes refuses: others may name a
+    /// command that begins the same way.
+    pub(super) fn names(&self, plain: &Plain) -> bool {
+        let text = |finding: &Value, member: &str| finding[member].as_str().unwrap_or_default().to_owned();
+        self.findings()
+            .filter(|finding| text(finding, "object").starts_with(plain.object))
+            .any(|finding| text(finding, "cure").contains(plain.works))
     }
 
     /// Its decision, and a line for each kind of finding.
@@ -101,6 +105,7 @@ impl Prediction {
 mod tests {
     use serde_json::json;
 
+    use super::super::plain::PLAIN;
     use super::*;
 
     #[test]
@@ -124,6 +129,27 @@ mod tests {
         assert!(
             text.contains("go: is new; either manager continues it: wait (metal/a, metal/b, Deployment x/y)\n"),
             "{text}"
+        );
+    }
+
+    #[test]
+    fn command_is_named_only_by_the_finding_about_the_object_that_is_refused() {
+        const HOSTS: &str = "baremetal-operator-validating-webhook-configuration";
+        let cure = format!("kubectl delete --ignore-not-found validatingwebhookconfiguration {HOSTS}");
+        let named_by = |object: &str| {
+            let finding = json!({"decision": "go", "object": object, "what": "", "cure": cure});
+            let prediction = Prediction {
+                report: json!({"findings": [finding]}),
+                command: String::new(),
+                code: 0,
+            };
+            let [_, _, webhooks] = &PLAIN;
+            prediction.names(webhooks)
+        };
+        assert!(named_by(&format!("ValidatingWebhookConfiguration {HOSTS}")));
+        assert!(
+            !named_by("BareMetalHost metal/a"),
+            "the command is part of another step"
         );
     }
 }

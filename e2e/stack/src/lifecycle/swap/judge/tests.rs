@@ -278,6 +278,29 @@ fn each_invariant_has_a_violation() {
     }
 }
 
+/// A host at rest with two writes, of which one removed an owner of this kind.
+fn written_twice(kind: &str) -> Turn {
+    let (mut turn, [hosts, ..]) = (quiet(), products(&GoRelease::for_test()));
+    turn.writes[1].extend(["capm3/v1"; 2].map(|agent| write(hosts.user(), agent, 7)));
+    let owned = json!({"kind": HOST, "metadata": {
+        "name": host(7), "uid": "u7", "ownerReferences": [{"kind": kind, "name": "m", "uid": "m"}],
+    }});
+    let versions = turn.versions.get_mut(&(HOST.to_owned(), host(7))).unwrap();
+    versions[0].object = owned;
+    add(&mut turn, 7, 25, json!({}));
+    turn
+}
+
+#[test]
+fn removal_of_the_machine_from_the_owners_of_a_host_is_one_write_more() {
+    assert!(broken(&written_twice("Metal3Machine")).is_empty());
+    let other = broken(&written_twice("Rack"));
+    assert!(
+        other.iter().any(|name| name.starts_with("each_host_at_rest_gets")),
+        "{other:?}"
+    );
+}
+
 #[test]
 fn asked_work_breaks_nothing() {
     let mut turn = quiet();
