@@ -7,8 +7,7 @@ use super::api_server::CLUSTER;
 use super::case::{Case, FINALIZER, UID, blank, condition_of, document, host_patch, writes};
 use super::simulation::{cluster, read};
 use crate::machine::action::{Action, HostChange, Plan, Reads};
-use crate::machine::facts::{Facts, Settings};
-use crate::machine::plan::plan;
+use crate::machine::facts::Settings;
 
 const HOST: &str = "AssociateBareMetalHost";
 const META: &str = "AssociateMetal3MachineMetaData";
