@@ -217,7 +217,7 @@ async fn status_that_the_server_does_not_serve_is_tried_now_and_then() {
     assert_eq!(run.processors().await, (Some("9".into()), 3));
 }
 
-/// A template that nobody else may write is left alone: while it is paused, and in deletion.
+/// Only its user may write a template that is paused or in deletion.
 #[tokio::test(start_paused = true)]
 async fn paused_template_and_one_in_deletion_are_not_reported() {
     for left_alone in [

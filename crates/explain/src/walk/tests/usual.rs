@@ -27,7 +27,7 @@ fn step_of_a_host_in_progress_has_the_median_of_those_that_completed_it() {
         all
     };
     assert_eq!(usual(&with(in_state("provisioning"))), Some(20));
-    // Nobody was deprovisioned, and no history has this step.
+    // No host was deprovisioned, and no history has the other step.
     assert_eq!(usual(&with(in_state("deprovisioning"))), None);
     assert_eq!(usual(&with(in_state("preparing"))), None);
     assert_eq!(usual(&[in_state("provisioning")]), None);
