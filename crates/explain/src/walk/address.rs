@@ -18,8 +18,10 @@ const ORDER: [Bad; 4] = [
     ("Exhausted", ConditionStatus::True),
     ("OrphansHeld", ConditionStatus::True),
 ];
+/// The reason of a claim that cannot be served, also because its pool is being deleted.
+const ALLOCATION_FAILED: &str = "AllocationFailed";
 /// Reasons of a claim that its pool does not explain further.
-const OF_CLAIM: [&str; 4] = ["AllocationFailed", "PoolNotFound", "PoolKindUnknown", "NameCollision"];
+const OF_CLAIM: [&str; 4] = [ALLOCATION_FAILED, "PoolNotFound", "PoolKindUnknown", "NameCollision"];
 
 impl Walk<'_> {
     pub(crate) fn ip_claim(&mut self, at: &ObjectId) -> Result<Next, End> {
@@ -77,7 +79,8 @@ impl Walk<'_> {
                 let is_end = OF_CLAIM.contains(&bad.reason.as_str());
                 let link = link(at, Area::Addresses, bad);
                 self.push(link);
-                return Ok((!is_end).then_some(pool));
+                let is_followed = !is_end || (bad.reason == ALLOCATION_FAILED && self.is_pool_deleting(&pool));
+                return Ok(is_followed.then_some(pool));
             }
             (None, Some(message)) => self.push(Link {
                 message: message.to_owned(),
@@ -86,7 +89,7 @@ impl Walk<'_> {
             }),
             (None, None) => {
                 let cure = format!(
-                    "Wait. If it lasts, check that what serves {} runs: kubectl get deploy -A.",
+                    "Wait. If it lasts, check that what serves {} runs: kubectl get deploy -A",
                     pool.kind
                 );
                 self.push(Link::plain(at, "waits for an address of its pool", Actor::System, cure));
@@ -95,8 +98,18 @@ impl Walk<'_> {
         Ok(Some(pool))
     }
 
+    /// Whether an IPPool is being deleted. Without the right to read it the claim is the last link.
+    fn is_pool_deleting(&mut self, pool: &ObjectId) -> bool {
+        let found = pool.is::<IPPool>().then(|| self.find::<IPPool>(&pool.name));
+        matches!(found, Some(Ok(Some(pool))) if is_deleting(&pool.metadata))
+    }
+
     pub(crate) fn pool(&mut self, at: &ObjectId) -> Result<Next, End> {
         let pool: IPPool = self.required(at)?;
+        if is_deleting(&pool.metadata) {
+            self.push_deleting(at, &pool.metadata);
+            return Ok(None);
+        }
         let Some(bad) = first_bad(&pool.status.conditions, &ORDER) else {
             return Ok(None);
         };

@@ -48,19 +48,21 @@ impl Walk<'_> {
                 &reference.name,
             )));
         }
-        let machines: Vec<Machine> = self.list(Some(&at.name))?;
-        let total = machines.len();
-        let mut waiting: Vec<Machine> = machines
-            .into_iter()
+        let machines = self.list::<Machine>(Some(&at.name))?;
+        let total = machines.objects.len();
+        let mut waiting: Vec<&Machine> = machines
+            .objects
+            .iter()
             .filter(|one| deleting || !is_running(one))
             .collect();
-        waiting.sort_by_key(order);
+        waiting.sort_by_key(|one| order(one));
         if let Some(first) = waiting.first() {
             let (count, verb) = (waiting.len(), if deleting { "exist" } else { "are not ready" });
             let title = format!("{count} of {total} machines {verb}");
             self.push(Link::plain(at, title, Actor::System, ""));
             return Ok(Some(ObjectId::of::<Machine>(name(&first.metadata))));
         }
+        machines.sought(None)?;
         if deleting {
             let message = "no Machine of it is left";
             self.push(reason_link(at, Area::Shared, "Deleting", message, None));
@@ -121,10 +123,9 @@ impl Walk<'_> {
             );
             let (message, since) = ready.map_or((String::new(), None), |one| (one.message.clone(), since(one)));
             self.push(reason_link(at, Area::Shared, "Deleting", &message, since));
-            let machines: Vec<Metal3Machine> = self.list(cluster_name)?;
-            return Ok(machines
-                .first()
-                .map(|one| ObjectId::of::<Metal3Machine>(name(&one.metadata))));
+            let machines = self.list::<Metal3Machine>(cluster_name)?;
+            let first = machines.objects.first();
+            return machines.sought(first.map(|one| ObjectId::of::<Metal3Machine>(name(&one.metadata))));
         }
         if object.status.conditions.is_empty() {
             let entry = "NotYetReported";
@@ -158,14 +159,16 @@ impl Walk<'_> {
         }
         if is(conditions::REASON_WAITING_FOR_IP_ADDRESS) {
             let uid = object.metadata.uid.as_deref();
-            let claims: Vec<IPClaim> = self.list(None)?;
-            let own = claims.iter().find(|claim| is_owned_by(&claim.metadata, uid));
+            let claims = self.list::<IPClaim>(None)?;
+            let own = claims.objects.iter().find(|claim| is_owned_by(&claim.metadata, uid));
             if let Some(claim) = own {
                 return Ok(Some(ObjectId::of::<IPClaim>(name(&claim.metadata))));
             }
-            let claims: Vec<IPAddressClaim> = self.list(None)?;
-            let own = claims.iter().find(|claim| is_owned_by(&claim.metadata, uid));
-            return Ok(own.map(|claim| ObjectId::of::<IPAddressClaim>(name(&claim.metadata))));
+            let general = self.list::<IPAddressClaim>(None)?;
+            let mut own = general.objects.iter();
+            let own = own.find(|claim| is_owned_by(&claim.metadata, uid));
+            let own = own.map(|claim| ObjectId::of::<IPAddressClaim>(name(&claim.metadata)));
+            return general.sought(own).and_then(|own| claims.sought(own));
         }
         Ok(None)
     }

@@ -3,6 +3,7 @@
 use metal3_api::cluster::{Cluster, IPAddressClaim};
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3ObjectRef};
 use metal3_api::ipam::v1alpha1::IPClaim;
+use metal3_api::kind::Kind as _;
 
 use super::conditions::reason_link;
 use super::{End, Next, Walk, is_deleting, is_owned_by, name};
@@ -60,22 +61,26 @@ impl Walk<'_> {
             return Ok(None);
         }
         if is_deleting(&data.metadata) {
-            let message = "its addresses are released after its claim is deleted";
-            self.push(reason_link(at, Area::Data, "ClaimLives", message, None));
-            return Ok(None);
+            return self.data_in_deletion(at, &data);
         }
         if data.status.ready == Some(true) {
             return Ok(None);
         }
         let message = stated(data.status.error_message.as_ref());
-        let waiting = self.waiting_address(&data)?;
+        let waiting = self.owned_claim(
+            &data,
+            |claim| claim.status.address.is_none(),
+            |claim| claim.status.address_ref.is_none(),
+        );
+        // An error is shown also when the claims cannot be read.
         match (message, &waiting) {
-            (Some(message), None) => self.push(error(at, message)),
+            (Some(message), Ok(None) | Err(_)) => self.push(error(at, message)),
             (message, _) => {
                 let message = message.unwrap_or_default();
                 self.push(reason_link(at, Area::Data, "WaitingForInput", message, None));
             }
         }
+        let waiting = waiting?;
         let template = referred(data.spec.template.as_ref());
         if let (None, Some(template)) = (&waiting, template)
             && self.find::<Metal3DataTemplate>(template)?.is_none()
@@ -85,21 +90,56 @@ impl Walk<'_> {
         Ok(waiting)
     }
 
-    /// A claim on a pool that the Metal3Data owns and that has no address.
-    fn waiting_address(&mut self, data: &Metal3Data) -> Result<Next, End> {
+    /// The addresses are kept while the claim that the Metal3Data was created for exists; then the claims on pools follow.
+    fn data_in_deletion(&mut self, at: &ObjectId, data: &Metal3Data) -> Result<Next, End> {
+        let claim = match referred(data.spec.claim.as_ref()).map(|claim| self.find::<Metal3DataClaim>(claim)) {
+            Some(Ok(Some(claim))) if is_made_for(data, &claim) => claim,
+            Some(Err(end)) => {
+                self.push_deleting(at, &data.metadata);
+                return Err(end);
+            }
+            Some(Ok(_)) | None => {
+                self.push_deleting(at, &data.metadata);
+                return self.owned_claim(
+                    data,
+                    |claim| is_deleting(&claim.metadata),
+                    |claim| is_deleting(&claim.metadata),
+                );
+            }
+        };
+        let message = "its addresses are released after its claim is deleted";
+        self.push(reason_link(at, Area::Data, "ClaimLives", message, None));
+        let next = ObjectId::of::<Metal3DataClaim>(name(&claim.metadata));
+        Ok(is_deleting(&claim.metadata).then_some(next))
+    }
+
+    /// A template has no conditions: it waits only in deletion.
+    pub(crate) fn data_template(&mut self, at: &ObjectId) -> Result<Next, End> {
+        let template: Metal3DataTemplate = self.required(at)?;
+        if !self.is_paused(at, &template.metadata, None) && is_deleting(&template.metadata) {
+            self.push_deleting(at, &template.metadata);
+        }
+        Ok(None)
+    }
+
+    /// A claim on a pool that the Metal3Data owns and that is the one sought.
+    fn owned_claim(
+        &mut self,
+        data: &Metal3Data,
+        is_sought: impl Fn(&IPClaim) -> bool,
+        is_general_sought: impl Fn(&IPAddressClaim) -> bool,
+    ) -> Result<Next, End> {
         let uid = data.metadata.uid.as_deref();
-        let claims: Vec<IPClaim> = self.list(None)?;
-        let waiting = claims
-            .iter()
-            .find(|claim| is_owned_by(&claim.metadata, uid) && claim.status.address.is_none());
-        if let Some(claim) = waiting {
+        let claims = self.list::<IPClaim>(None)?;
+        let is_it = |claim: &&IPClaim| is_owned_by(&claim.metadata, uid) && is_sought(claim);
+        if let Some(claim) = claims.objects.iter().find(is_it) {
             return Ok(Some(ObjectId::of::<IPClaim>(name(&claim.metadata))));
         }
-        let claims: Vec<IPAddressClaim> = self.list(None)?;
-        let waiting = claims
-            .iter()
-            .find(|claim| is_owned_by(&claim.metadata, uid) && claim.status.address_ref.is_none());
-        Ok(waiting.map(|claim| ObjectId::of::<IPAddressClaim>(name(&claim.metadata))))
+        let general = self.list::<IPAddressClaim>(None)?;
+        let is_it = |claim: &&IPAddressClaim| is_owned_by(&claim.metadata, uid) && is_general_sought(claim);
+        let found = general.objects.iter().find(is_it);
+        let found = found.map(|claim| ObjectId::of::<IPAddressClaim>(name(&claim.metadata)));
+        general.sought(found).and_then(|found| claims.sought(found))
     }
 
     /// The Cluster that the label names.
@@ -116,6 +156,13 @@ impl Walk<'_> {
             None => Ok(None),
         }
     }
+}
+
+/// Whether the claim is the one that the Metal3Data was created for; another one may have its name.
+fn is_made_for(data: &Metal3Data, claim: &Metal3DataClaim) -> bool {
+    let owners = data.metadata.owner_references.as_deref().unwrap_or_default();
+    let made_for = owners.iter().find(|owner| owner.kind == Metal3DataClaim::KIND);
+    made_for.is_none_or(|owner| Some(owner.uid.as_str()) == claim.metadata.uid.as_deref())
 }
 
 /// The name in a reference.

@@ -102,8 +102,9 @@ impl Walk<'_> {
         let initialization = cluster.and_then(|cluster| cluster.status.initialization.as_ref());
         let is_initialized = initialization.is_some_and(|one| one.control_plane_initialized == Some(true));
         if !is_initialized && !is_control_plane(machine) {
-            let machines: Vec<Machine> = self.list(Some(&machine.spec.cluster_name))?;
-            let first = machines.iter().find(|one| is_control_plane(one) && !is_running(one));
+            let machines = self.list::<Machine>(Some(&machine.spec.cluster_name))?;
+            let mut machines = machines.objects.iter();
+            let first = machines.find(|one| is_control_plane(one) && !is_running(one));
             if let Some(first) = first {
                 self.push(Link::plain(
                     at,
@@ -220,7 +221,7 @@ impl Walk<'_> {
         let Ok(selector) = selector.transpose() else {
             return Ok(None);
         };
-        let hosts: Vec<BareMetalHost> = self.list(None)?;
+        let hosts = self.list::<BareMetalHost>(None)?;
         let is_wanted = |host: &&BareMetalHost| {
             let annotations = host.metadata.annotations.as_ref();
             let labels = host.metadata.labels.clone().unwrap_or_default();
@@ -229,11 +230,10 @@ impl Walk<'_> {
                 && annotations.is_none_or(|all| !all.contains_key(UNHEALTHY_ANNOTATION))
                 && selector.as_ref().is_none_or(|selector| selector.matches(&labels))
         };
-        let free = hosts.iter().filter(is_wanted);
+        let free = hosts.objects.iter().filter(is_wanted);
         let mut free: Vec<&BareMetalHost> = free.filter(|host| super::host::is_unavailable(host)).collect();
         free.sort_by_key(|host| (host.status.error_type.is_none(), name(&host.metadata).to_owned()));
-        Ok(free
-            .first()
-            .map(|host| ObjectId::of::<BareMetalHost>(name(&host.metadata))))
+        let first = free.first();
+        hosts.sought(first.map(|host| ObjectId::of::<BareMetalHost>(name(&host.metadata))))
     }
 }

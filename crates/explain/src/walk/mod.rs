@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::{Cluster, IPAddressClaim, Machine};
 use metal3_api::infrastructure::v1beta2::{
-    Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3Machine, Metal3Remediation,
+    Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine, Metal3Remediation,
 };
 use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
 use metal3_api::kind::Kind;
@@ -25,7 +25,7 @@ use serde_json::Value;
 use crate::chain::{Explanation, Link, NotRead, State};
 use crate::events;
 use crate::object::{ObjectId, SECRET};
-use crate::snapshot::{Read, Snapshot, Unread};
+use crate::snapshot::{Read, Snapshot, Unread, name_of};
 use crate::steps::{Step, median};
 use crate::table::Actor;
 
@@ -108,7 +108,12 @@ pub fn with_background(mut explanation: Explanation, snapshot: &Snapshot) -> Res
     if !missing.is_empty() {
         return Err(missing);
     }
-    explanation.not_read.extend(walk.not_read);
+    let new = walk
+        .not_read
+        .into_iter()
+        .filter(|one| !explanation.not_read.contains(one));
+    let new: Vec<NotRead> = new.collect();
+    explanation.not_read.extend(new);
     Ok(explanation)
 }
 
@@ -127,6 +132,23 @@ pub(crate) enum End {
 
 /// The next object, or `None` at the last link.
 pub(crate) type Next = Option<ObjectId>;
+
+/// The objects of a list that can be decoded.
+pub(crate) struct Listed<K> {
+    pub(crate) objects: Vec<K>,
+    /// Whether these are all.
+    pub(crate) is_complete: bool,
+}
+
+impl<K> Listed<K> {
+    /// The object that was sought among these. One that cannot be decoded may be the object that was not found.
+    fn sought(&self, found: Next) -> Result<Next, End> {
+        match found {
+            None if !self.is_complete => Err(End::Unread),
+            found => Ok(found),
+        }
+    }
+}
 
 pub(crate) struct Walk<'a> {
     pub(crate) snapshot: &'a Snapshot,
@@ -155,6 +177,7 @@ impl Walk<'_> {
             at if at.is::<Metal3Machine>() => self.metal3_machine(at),
             at if at.is::<Metal3DataClaim>() => self.data_claim(at),
             at if at.is::<Metal3Data>() => self.data(at),
+            at if at.is::<Metal3DataTemplate>() => self.data_template(at),
             at if at.is::<IPClaim>() => self.ip_claim(at),
             at if at.is::<IPAddressClaim>() => self.ip_address_claim(at),
             at if at.is::<IPPool>() => self.pool(at),
@@ -199,27 +222,34 @@ impl Walk<'_> {
         found.into_iter().next().map(|one| self.decoded(&read, one)).transpose()
     }
 
-    /// The objects of a read that can be decoded. `None` if none could be read, or none was read yet. A kind that is not
-    /// installed has no objects.
+    /// The objects of a read that can be decoded. `None` if none could be read, or none was read yet.
     pub(crate) fn each<K: Kind>(&mut self, read: &Read) -> Option<Vec<K>> {
-        if self.snapshot.get(read) == Some(Err(Unread::NotInstalled)) {
-            self.wanted.insert(read.clone());
-            return Some(Vec::new());
-        }
-        let found = self.answer(read.clone()).ok()?;
-        Some(
-            found
-                .into_iter()
-                .filter_map(|one| self.decoded(read, one).ok())
-                .collect(),
-        )
+        self.listed(read).ok().map(|listed| listed.objects)
     }
 
     /// The objects of a kind, of a Cluster or of the namespace.
-    fn list<K: Kind>(&mut self, cluster: Option<&str>) -> Result<Vec<K>, End> {
-        let read = Read::list::<K>(cluster);
-        let found = self.answer(read.clone())?;
-        found.into_iter().map(|one| self.decoded(&read, one)).collect()
+    fn list<K: Kind>(&mut self, cluster: Option<&str>) -> Result<Listed<K>, End> {
+        self.listed(&Read::list::<K>(cluster))
+    }
+
+    /// The objects of a read. One that cannot be decoded is reported by its name and left out. A kind that is not installed
+    /// has no objects.
+    fn listed<K: Kind>(&mut self, read: &Read) -> Result<Listed<K>, End> {
+        let found = match self.snapshot.get(read) {
+            Some(Err(Unread::NotInstalled)) => {
+                self.wanted.insert(read.clone());
+                Vec::new()
+            }
+            _ => self.answer(read.clone())?,
+        };
+        let total = found.len();
+        let decoded = found.into_iter().filter_map(|one| {
+            let read = Read::Object(ObjectId::of::<K>(name_of(&one)));
+            self.decoded(&read, one).ok()
+        });
+        let objects: Vec<K> = decoded.collect();
+        let is_complete = objects.len() == total;
+        Ok(Listed { objects, is_complete })
     }
 
     fn decoded<K: Kind>(&mut self, read: &Read, value: Value) -> Result<K, End> {

@@ -379,6 +379,8 @@ fn reason_of_another_version_is_shown_as_it_is() {
     );
 }
 
+mod data;
 mod ends;
+mod lists;
 mod machine;
 mod usual;
