@@ -6,9 +6,10 @@ use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::kind::Kind as _;
 use metal3_api::meta::ConditionStatus;
+use serde_json::Value;
 
-use super::conditions::{Bad, first_bad, link, reason_link, since};
-use super::{End, Next, Walk, is_deleting, is_owned_by, name, owner};
+use super::conditions::{Bad, find, first_bad, link, reason_link, since};
+use super::{End, Next, Walk, in_namespace, is_deleting, is_owned_by, name, owner};
 use crate::chain::Link;
 use crate::object::ObjectId;
 use crate::snapshot::Read;
@@ -37,9 +38,7 @@ impl Walk<'_> {
         let deleting = is_deleting(&cluster.metadata);
         if !deleting && !is_infrastructure_ready(&cluster) {
             let Some(reference) = &cluster.spec.infrastructure_ref else {
-                let cure = "Set spec.infrastructureRef of the Cluster.";
-                self.push(Link::plain(at, "names no infrastructure", Actor::User, cure));
-                return Ok(None);
+                return self.without_infrastructure(at, &cluster);
             };
             self.push(Link::plain(at, "waits for its infrastructure", Actor::System, ""));
             return Ok(Some(ObjectId::foreign(
@@ -76,6 +75,32 @@ impl Walk<'_> {
         Ok(self.without_waiting_machine(at, &cluster, total))
     }
 
+    /// No infrastructure is named: by the user, or by the topology controller for a Cluster of a ClusterClass.
+    fn without_infrastructure(&mut self, at: &ObjectId, cluster: &Cluster) -> Result<Next, End> {
+        let object = self.answer(Read::Object(at.clone()))?;
+        let topology = object.first().and_then(|object| object.pointer("/spec/topology"));
+        if topology.is_none_or(Value::is_null) {
+            let cure = "Set spec.infrastructureRef of the Cluster.";
+            self.push(Link::plain(at, "names no infrastructure", Actor::User, cure));
+            return Ok(None);
+        }
+        let reconciled = find(&cluster.status.conditions, "TopologyReconciled");
+        let Some(bad) = reconciled.filter(|one| one.status == ConditionStatus::False) else {
+            let cure = "Wait. If it lasts, check that the Cluster API core controller runs, with the feature gate ClusterTopology.";
+            let title = "waits for the infrastructure of its topology";
+            self.push(Link::plain(at, title, Actor::System, cure));
+            return Ok(None);
+        };
+        let title = format!("has no infrastructure of its topology: {}", bad.reason);
+        let cure = "Correct spec.topology of the Cluster, or its ClusterClass, as the message says.";
+        self.push(Link {
+            message: bad.message.clone(),
+            since: since(bad),
+            ..Link::plain(at, title, Actor::User, cure)
+        });
+        Ok(None)
+    }
+
     /// No Machine waits: the control plane may still.
     fn without_waiting_machine(&mut self, at: &ObjectId, cluster: &Cluster, machines: usize) -> Next {
         let initialized = cluster.status.initialization.as_ref();
@@ -83,7 +108,11 @@ impl Walk<'_> {
         let reference = cluster.spec.control_plane_ref.as_ref()?;
         if is_initialized && machines > 0 {
             if let Some(bad) = first_bad(&cluster.status.conditions, &[("Available", ConditionStatus::False)]) {
-                let cure = format!("See the message, and: clusterctl describe cluster {}.", at.name);
+                let cure = format!(
+                    "See the message, and: clusterctl describe cluster {}{}",
+                    at.name,
+                    in_namespace(cluster.metadata.namespace.as_deref().unwrap_or_default())
+                );
                 self.push(Link {
                     reason: Some(bad.reason.clone()),
                     message: bad.message.clone(),

@@ -1,18 +1,21 @@
 //! Objects of other providers: what their conditions say.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::meta::{Condition, ConditionStatus};
 use serde_json::Value;
 
-use super::conditions::{Bad, first_bad, since};
-use super::{End, Next, Walk};
+use super::conditions::{Bad, first_bad, reason_link, since};
+use super::{End, Next, Walk, in_namespace, is_deleting};
 use crate::chain::Link;
 use crate::object::ObjectId;
-use crate::snapshot::Read;
-use crate::table::Actor;
+use crate::snapshot::{Read, namespace_of, text};
+use crate::table::{Actor, Area};
+
+const PAUSED: &str = "Paused";
 
 /// The conditions by which providers report, those of a step before the summaries.
 const ORDER: [Bad; 5] = [
-    ("Paused", ConditionStatus::True),
+    (PAUSED, ConditionStatus::True),
     ("DataSecretAvailable", ConditionStatus::False),
     ("Initialized", ConditionStatus::False),
     ("Available", ConditionStatus::False),
@@ -26,16 +29,26 @@ impl Walk<'_> {
         };
         let conditions = conditions(&object);
         let cure = format!(
-            "See its conditions, and the log of its provider: kubectl describe {} {}.",
-            at.kind, at.name
+            "See its conditions, and the log of its provider: kubectl describe {} {}{}",
+            at.kind,
+            at.name,
+            in_namespace(namespace_of(&object))
         );
+        let meta: ObjectMeta = object
+            .get("metadata")
+            .and_then(|meta| serde_json::from_value(meta.clone()).ok())
+            .unwrap_or_default();
         match first_bad(&conditions, &ORDER) {
+            Some(bad) if bad.type_ == PAUSED => {
+                self.push(reason_link(at, Area::Shared, PAUSED, &bad.message, since(bad)));
+            }
             Some(bad) => self.push(Link {
-                reason: Some(bad.reason.clone()),
+                reason: Some(bad.reason.clone()).filter(|reason| !reason.is_empty()),
                 message: bad.message.clone(),
                 since: since(bad),
                 ..Link::plain(at, format!("{} is not as it should be", bad.type_), Actor::System, cure)
             }),
+            None if is_deleting(&meta) => self.push_deleting(at, &meta),
             None if conditions.is_empty() => {
                 self.push(Link::plain(at, "has no conditions yet", Actor::System, cure));
             }
@@ -45,10 +58,24 @@ impl Walk<'_> {
     }
 }
 
-/// The conditions that can be decoded.
+/// The conditions of any version: providers may omit all but the type and the status.
 fn conditions(object: &Value) -> Vec<Condition> {
     let all = object.pointer("/status/conditions").and_then(Value::as_array);
     let all = all.map(Vec::as_slice).unwrap_or_default();
-    let decoded = all.iter().filter_map(|one| serde_json::from_value(one.clone()).ok());
-    decoded.collect()
+    let condition = |one: &Value| Condition {
+        type_: text(one, "/type").to_owned(),
+        status: match text(one, "/status") {
+            "True" => ConditionStatus::True,
+            "False" => ConditionStatus::False,
+            _ => ConditionStatus::Unknown,
+        },
+        observed_generation: None,
+        last_transition_time: one
+            .get("lastTransitionTime")
+            .and_then(|time| serde_json::from_value(time.clone()).ok())
+            .unwrap_or_default(),
+        reason: text(one, "/reason").to_owned(),
+        message: text(one, "/message").to_owned(),
+    };
+    all.iter().map(condition).collect()
 }

@@ -305,6 +305,14 @@ pub(crate) fn name(meta: &ObjectMeta) -> &str {
     meta.name.as_deref().unwrap_or_default()
 }
 
+/// The option of a command that names the namespace, after a space.
+pub(crate) fn in_namespace(namespace: &str) -> String {
+    match namespace {
+        "" => String::new(),
+        namespace => format!(" -n {namespace}"),
+    }
+}
+
 /// The name of the first owner of a kind.
 pub(crate) fn owner<K: Kind>(meta: &ObjectMeta) -> Option<&str> {
     let owners = meta.owner_references.as_deref().unwrap_or_default();

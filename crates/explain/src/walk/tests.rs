@@ -381,6 +381,7 @@ fn reason_of_another_version_is_shown_as_it_is() {
 
 mod data;
 mod ends;
+mod foreign;
 mod lists;
 mod machine;
 mod usual;
