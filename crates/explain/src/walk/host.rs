@@ -1,12 +1,12 @@
 //! BareMetalHost: down to the answer of Ironic and of the BMC, which its error contains.
 
 use metal3_api::cluster::names::DELETE_FOR_MOVE_ANNOTATION;
-use metal3_api::meta::{Condition, ConditionStatus};
+use metal3_api::meta::{Condition, ConditionStatus, Time};
 use metal3_api::metal3::names::{PAUSED_ANNOTATION, host_condition as conditions};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, OperationalStatus, ProvisioningState as State};
 
 use super::conditions::{find, first_bad, link, reason_link, since};
-use super::{End, Next, Walk};
+use super::{End, Next, Walk, in_namespace, is_deleting};
 use crate::chain::Link;
 use crate::object::ObjectId;
 use crate::table::{Actor, Area, reason_of_error};
@@ -19,27 +19,7 @@ const HARMLESS: &str = "BootPortRefused";
 impl Walk<'_> {
     pub(crate) fn host(&mut self, at: &ObjectId) -> Result<Next, End> {
         let host: BareMetalHost = self.required(at)?;
-        let annotations = host.metadata.annotations.as_ref();
-        if annotations.is_some_and(|all| all.contains_key(PAUSED_ANNOTATION)) {
-            let message = format!("the annotation {PAUSED_ANNOTATION} is set");
-            let cure = format!(
-                "Remove it when it is not needed: kubectl annotate bmh {} {PAUSED_ANNOTATION}-.",
-                at.name
-            );
-            self.push(Link {
-                cure,
-                ..reason_link(at, Area::Hosts, "Paused", &message, None)
-            });
-            return Ok(None);
-        }
-        if annotations.is_some_and(|all| all.contains_key(DELETE_FOR_MOVE_ANNOTATION)) {
-            let title = "is part of a move to another management cluster, and is not touched";
-            let cure = format!(
-                "Let clusterctl complete the move. If none runs, remove the annotation: kubectl annotate bmh {} \
-                 {DELETE_FOR_MOVE_ANNOTATION}-.",
-                at.name
-            );
-            self.push(Link::plain(at, title, Actor::User, cure));
+        if self.is_untouched(at, &host) {
             return Ok(None);
         }
         let status = &host.status;
@@ -54,12 +34,18 @@ impl Walk<'_> {
             self.push(reason_link(at, Area::Hosts, "Detached", "", ready));
             return Ok(None);
         }
-        if let Some(error) = status.error_type.filter(|_| !status.error_message.is_empty()) {
+        let is_failed = status.operational_status == OperationalStatus::Error;
+        let is_stated = is_failed || !status.error_message.is_empty();
+        if let Some(error) = status.error_type.filter(|_| is_stated) {
             return self.failed_host(at, &host, error);
         }
         if let Some(bad) = power_failure(&status.conditions) {
             let link = link(at, Area::Hosts, bad);
             self.push(link);
+            return Ok(None);
+        }
+        if is_failed {
+            self.push(unnamed_error(at, &host, ready));
             return Ok(None);
         }
         if status.operational_status == OperationalStatus::Servicing {
@@ -73,6 +59,39 @@ impl Walk<'_> {
         }
         self.push_progress(at, &host);
         Ok(None)
+    }
+
+    /// Whether controllers leave the host alone, by its pause or during a move. A link then reports it.
+    fn is_untouched(&mut self, at: &ObjectId, host: &BareMetalHost) -> bool {
+        let is_set = |key: &str| {
+            host.metadata
+                .annotations
+                .as_ref()
+                .is_some_and(|all| all.contains_key(key))
+        };
+        let namespace = in_namespace(host.metadata.namespace.as_deref().unwrap_or_default());
+        let removal = |key: &str| format!("kubectl annotate bmh {}{namespace} {key}-", at.name);
+        if is_set(PAUSED_ANNOTATION) {
+            let message = format!("the annotation {PAUSED_ANNOTATION} is set");
+            let cure = format!("Remove it when it is not needed: {}", removal(PAUSED_ANNOTATION));
+            self.push(Link {
+                cure,
+                ..reason_link(at, Area::Hosts, "Paused", &message, None)
+            });
+            return true;
+        }
+        if is_set(DELETE_FOR_MOVE_ANNOTATION) {
+            let title = "is part of a move to another management cluster, and is not touched";
+            // clusterctl sets it when the copy exists: without it, two clusters manage one machine.
+            let cure = format!(
+                "Let clusterctl complete the move, or repeat the move. Only if no other cluster has the host, remove the \
+                 annotation: {}",
+                removal(DELETE_FOR_MOVE_ANNOTATION)
+            );
+            self.push(Link::plain(at, title, Actor::User, cure));
+            return true;
+        }
+        false
     }
 
     /// The message of an error is the answer of Ironic or the BMC. A missing Secret is the cause of its own.
@@ -113,6 +132,14 @@ impl Walk<'_> {
             self.push(reason_link(at, Area::Hosts, "WaitingForSlot", "", time));
             return;
         }
+        let is_released = matches!(
+            status.provisioning.state,
+            State::Deprovisioning | State::PoweringOffBeforeDelete
+        );
+        if is_deleting(&host.metadata) && !is_released {
+            self.push_deleting(at, &host.metadata);
+            return;
+        }
         let reason = match &status.provisioning.state {
             State::None if status.conditions.is_empty() => {
                 let message = "no controller wrote a condition";
@@ -127,23 +154,62 @@ impl Walk<'_> {
             State::Deprovisioning => "Deprovisioning",
             State::PoweringOffBeforeDelete => "PoweringOffBeforeDelete",
             State::Deleting => "Deleting",
-            State::Available | State::Ready if host.spec.image.is_some() => {
-                let title = "is available, and its deployment has not begun";
-                self.push(Link::plain(
-                    at,
-                    title,
-                    Actor::System,
-                    "Wait. If it lasts, check spec.online.",
-                ));
-                return;
-            }
-            State::Available | State::Ready | State::Provisioned | State::ExternallyProvisioned | State::Other(_) => {
+            State::Available | State::Ready => return self.push_undeployed(at, host),
+            State::Provisioned | State::ExternallyProvisioned => return self.push_power(at, host),
+            State::Other(state) => {
+                let title = format!("is in the state {state}, which this version does not know");
+                let cure = "Use the version of this command that belongs to the controller of the hosts, and see the conditions.";
+                self.push(Link::plain(at, title, Actor::User, cure));
                 return;
             }
         };
         let message = progressing.map(|one| one.message.clone()).unwrap_or_default();
         self.push(reason_link(at, Area::Hosts, reason, &message, time));
     }
+
+    /// A host that may have an image, and has an image to deploy.
+    fn push_undeployed(&mut self, at: &ObjectId, host: &BareMetalHost) {
+        let image = host.spec.image.as_ref().filter(|image| !image.url.is_empty());
+        if image.is_none() {
+            return;
+        }
+        self.push(if host.spec.online {
+            let cure = "Wait. If it lasts, see whether Ironic responds, and the log of the controller of the hosts.";
+            let title = "is available, and its deployment has not begun";
+            Link::plain(at, title, Actor::System, cure)
+        } else {
+            let cure = "Set spec.online of the host to true: nothing is deployed before.";
+            Link::plain(at, "has an image, and spec.online is false", Actor::User, cure)
+        });
+    }
+
+    /// A machine in use whose power is not as wanted.
+    fn push_power(&mut self, at: &ObjectId, host: &BareMetalHost) {
+        let (title, cure) = match (host.status.powered_on, host.spec.online) {
+            (true, true) | (false, false) => return,
+            (false, true) => (
+                "is off, and is to be on",
+                "Wait. If it lasts, see whether an annotation reboot.metal3.io keeps it off, and whether Ironic and the BMC \
+                 respond.",
+            ),
+            (true, false) => (
+                "is on, and is to be off",
+                "Wait. If it lasts, see whether Ironic and the BMC respond.",
+            ),
+        };
+        self.push(Link::plain(at, title, Actor::System, cure));
+    }
+}
+
+/// An error whose type the status does not name.
+fn unnamed_error(at: &ObjectId, host: &BareMetalHost, since: Option<Time>) -> Link {
+    let link = reason_link(at, Area::Hosts, "Error", &host.status.error_message, since);
+    if !link.message.is_empty() {
+        return link;
+    }
+    let cure =
+        "The status does not say what failed: see the Events of the host, and the log of its controller.".to_owned();
+    Link { cure, ..link }
 }
 
 /// Whether no machine can have the host now: it has an error, or is on its way to be available.

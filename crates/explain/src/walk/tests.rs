@@ -379,9 +379,11 @@ fn reason_of_another_version_is_shown_as_it_is() {
     );
 }
 
+mod cures;
 mod data;
 mod ends;
 mod foreign;
+mod hosts;
 mod lists;
 mod machine;
 mod usual;
