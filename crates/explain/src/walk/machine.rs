@@ -5,8 +5,9 @@ use metal3_api::infrastructure::conditions::machine as conditions;
 use metal3_api::infrastructure::conditions::shared;
 use metal3_api::infrastructure::names::{HOST_ANNOTATION, UNHEALTHY_ANNOTATION};
 use metal3_api::infrastructure::v1beta2::{HostSelector, Metal3DataClaim, Metal3Machine, Metal3Remediation};
-use metal3_api::meta::ConditionStatus;
+use metal3_api::meta::{Condition, ConditionStatus};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_domain::reason::Reason;
 
 use super::cluster::{is_control_plane, is_infrastructure_ready, is_running};
 use super::conditions::{Bad, find, first_bad, link, reason_link, since};
@@ -23,6 +24,18 @@ pub(crate) const ORDER: [Bad; 6] = [
     (conditions::DATA_READY, ConditionStatus::False),
     (conditions::LABELS_SYNCED, ConditionStatus::False),
     (conditions::READY, ConditionStatus::False),
+];
+/// What a Metal3Machine needs for its creation, and no more when it is being deleted.
+const OF_CREATION: [Reason; 9] = [
+    conditions::REASON_WAITING_FOR_OWNER,
+    conditions::REASON_WAITING_FOR_INFRASTRUCTURE,
+    conditions::REASON_WAITING_FOR_CLUSTER,
+    conditions::REASON_WAITING_FOR_BOOTSTRAP,
+    conditions::REASON_HOST_FAILED,
+    conditions::REASON_META_DATA_FAILED,
+    conditions::REASON_CREATE_ERROR,
+    conditions::REASON_WAITING_FOR_DATA,
+    conditions::REASON_WAITING_FOR_NODE,
 ];
 /// Conditions of a Machine that a failed or running remediation sets.
 const UNHEALTHY: [Bad; 3] = [
@@ -56,11 +69,11 @@ impl Walk<'_> {
             self.push(Link::plain(at, "waits for its infrastructure", Actor::System, ""));
             return Ok(Some(infrastructure));
         }
-        self.running_machine(at, &machine)
+        self.running_machine(at, &machine, infrastructure)
     }
 
     /// The infrastructure exists: its Node may be missing or ill.
-    fn running_machine(&mut self, at: &ObjectId, machine: &Machine) -> Result<Next, End> {
+    fn running_machine(&mut self, at: &ObjectId, machine: &Machine, infrastructure: ObjectId) -> Result<Next, End> {
         if let Some(bad) = first_bad(&machine.status.conditions, &UNHEALTHY)
             && self.find::<Metal3Remediation>(&at.name)?.is_some()
         {
@@ -79,13 +92,43 @@ impl Walk<'_> {
         let bad = first_bad(&machine.status.conditions, &UNHEALTHY);
         let bad = bad.or_else(|| first_bad(&machine.status.conditions, &[("Ready", ConditionStatus::False)]));
         let cure = "See the Node in the workload cluster, and the console of the machine.";
-        let plain = Link::plain(at, "waits for its Node", Actor::System, cure);
-        self.push(Link {
+        let link = Link {
             message: bad.map(|one| one.message.clone()).unwrap_or_default(),
             since: bad.and_then(since),
-            ..plain
-        });
-        Ok(None)
+            ..Link::plain(at, "waits for its Node", Actor::System, cure)
+        };
+        let found = infrastructure
+            .is::<Metal3Machine>()
+            .then(|| self.find::<Metal3Machine>(&infrastructure.name));
+        match found {
+            Some(Ok(Some(behind))) => self.behind_node(link, infrastructure, &behind),
+            None | Some(Ok(None)) => {
+                self.push(link);
+                Ok(None)
+            }
+            Some(Err(end)) => {
+                self.push(link);
+                Err(end)
+            }
+        }
+    }
+
+    /// What keeps the Node of a running machine away: its Metal3Machine, or else its host. When they wait for nothing, the
+    /// cause is in the machine.
+    fn behind_node(&mut self, link: Link, at: ObjectId, machine: &Metal3Machine) -> Result<Next, End> {
+        let bad = first_bad(&machine.status.conditions, &ORDER);
+        let is = |bad: &Condition, reason: Reason| bad.reason == reason.as_str();
+        let of_node =
+            bad.filter(|bad| is(bad, conditions::REASON_CREATE_ERROR) || is(bad, conditions::REASON_WAITING_FOR_NODE));
+        let messages = [link.message.as_str(), of_node.map_or("", |bad| bad.message.as_str())];
+        let mut stated: Vec<&str> = messages.into_iter().filter(|message| !message.is_empty()).collect();
+        stated.dedup();
+        let message = stated.join("; ");
+        self.push(Link { message, ..link });
+        match bad.xor(of_node) {
+            Some(_) => Ok(Some(at)),
+            None => self.unfinished_host(host_of(machine)),
+        }
     }
 
     /// The bootstrap data are missing: for lack of the infrastructure, of the control plane, or of the bootstrap provider.
@@ -131,15 +174,21 @@ impl Walk<'_> {
     pub(crate) fn metal3_machine(&mut self, at: &ObjectId) -> Result<Next, End> {
         let machine: Metal3Machine = self.required(at)?;
         let owner = owner::<Machine>(&machine.metadata).map(ToOwned::to_owned);
-        let annotations = machine.metadata.annotations.as_ref();
-        let host = annotations.and_then(|all| all.get(HOST_ANNOTATION));
-        let host = host.map(|key| ObjectId::of::<BareMetalHost>(key.rsplit('/').next().unwrap_or(key)));
-        let Some(bad) = first_bad(&machine.status.conditions, &ORDER) else {
+        let host = host_of(&machine);
+        let bad = first_bad(&machine.status.conditions, &ORDER);
+        let is_needed = |bad: &Condition| {
+            bad.type_ != conditions::READY && OF_CREATION.iter().all(|reason| reason.as_str() != bad.reason)
+        };
+        if is_deleting(&machine.metadata) && !bad.is_some_and(is_needed) {
+            self.push_deleting_machine(at, &machine);
+            return self.unreleased(at, host);
+        }
+        let Some(bad) = bad else {
             return self.without_bad_condition(at, &machine, host);
         };
         let link = link(at, Area::Machines, bad);
         self.push(link);
-        let is = |wanted: metal3_domain::reason::Reason| wanted.as_str() == bad.reason;
+        let is = |wanted: Reason| wanted.as_str() == bad.reason;
         if bad.type_ == conditions::PAUSED {
             return Ok(None);
         }
@@ -163,10 +212,22 @@ impl Walk<'_> {
         if is(shared::REASON_DELETING) {
             return self.unreleased(at, host);
         }
-        if bad.type_ == conditions::ASSOCIATE_META_DATA {
+        if is(conditions::REASON_CREATE_ERROR) || is(conditions::REASON_DELETION_FAILED) {
             return self.unfinished_host(host);
         }
         Ok(None)
+    }
+
+    /// A Metal3Machine in deletion: what its controller says of that, or else its finalizers.
+    fn push_deleting_machine(&mut self, at: &ObjectId, machine: &Metal3Machine) {
+        let mut all = machine.status.conditions.iter();
+        match all.find(|one| one.reason == shared::REASON_DELETING.as_str()) {
+            Some(stated) => {
+                let link = link(at, Area::Machines, stated);
+                self.push(link);
+            }
+            None => self.push_deleting(at, &machine.metadata),
+        }
     }
 
     /// The conditions are true as soon as the host has its image to deploy: until it is deployed, the host is the cause.
@@ -236,4 +297,11 @@ impl Walk<'_> {
         let first = free.first();
         hosts.sought(first.map(|host| ObjectId::of::<BareMetalHost>(name(&host.metadata))))
     }
+}
+
+/// The host that the annotation of a machine names.
+fn host_of(machine: &Metal3Machine) -> Next {
+    let annotations = machine.metadata.annotations.as_ref();
+    let key = annotations.and_then(|all| all.get(HOST_ANNOTATION))?;
+    Some(ObjectId::of::<BareMetalHost>(key.rsplit('/').next().unwrap_or(key)))
 }

@@ -8,7 +8,7 @@ use metal3_api::meta::ConditionStatus;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 
 use super::conditions::{Bad, first_bad, link, reason_link};
-use super::{End, Next, Walk, owner};
+use super::{End, Next, Walk, is_deleting, owner};
 use crate::object::ObjectId;
 use crate::table::Area;
 
@@ -21,7 +21,9 @@ impl Walk<'_> {
     pub(crate) fn remediation(&mut self, at: &ObjectId) -> Result<Next, End> {
         let remediation: Metal3Remediation = self.required(at)?;
         let Some(bad) = first_bad(&remediation.status.conditions, &ORDER) else {
-            if remediation.status.conditions.is_empty() {
+            if is_deleting(&remediation.metadata) {
+                self.push_deleting(at, &remediation.metadata);
+            } else if remediation.status.conditions.is_empty() {
                 let message = "no controller wrote a condition";
                 self.push(reason_link(at, Area::Shared, "NotYetReported", message, None));
             }

@@ -386,4 +386,5 @@ mod foreign;
 mod hosts;
 mod lists;
 mod machine;
+mod running;
 mod usual;
