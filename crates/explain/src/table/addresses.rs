@@ -8,8 +8,8 @@ pub(super) const ROWS: &[Row] = &[
         [
             "AllocationFailed",
             "The claim cannot be served as it is",
-            "The requested address is not valid, is in use or outside of the pool, contradicts a pre-allocation, or the API \
-             server rejects the address object. The message says which.",
+            "The requested address is not valid, is in use or outside of the pool, contradicts a pre-allocation, the pool is \
+             being deleted, or the API server rejects the address object. The message says which.",
             "Change the annotation `ipAddress` or `spec.preAllocations`, or delete the claim that holds the address.",
         ],
     ),

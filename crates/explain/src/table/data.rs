@@ -53,7 +53,7 @@ pub(super) const ROWS: &[Row] = &[
         "ClaimLives",
         "The addresses are kept until the claim is deleted",
         "The Metal3Data is being deleted while its claim exists: the machine may still use the addresses.",
-        "Delete the Machine if it is not needed; its claim follows.",
+        "Delete the Machine if it is not needed: its host is deprovisioned, and its claim follows.",
     ),
     done(
         "IndexesTruncated",

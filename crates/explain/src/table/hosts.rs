@@ -77,25 +77,26 @@ pub(super) const ROWS: &[Row] = &[
         "Inspecting",
         "The hardware is inspected",
         "The machine boots the agent of Ironic, or the BMC is read, to find disks, NICs and memory.",
-        "If it lasts longer than a boot, see the console: the agent must boot from the network or the virtual drive.",
+        "If it lasts longer than a boot, see whether Ironic responds, and the console: the agent must boot from the network or the \
+         virtual drive.",
     ),
     passes(
         "Preparing",
         "The host is prepared",
         "RAID, firmware and BIOS are set, and disks are cleaned as `spec.automatedCleaningMode` says.",
-        "If it lasts, see the console of the machine and the log of Ironic.",
+        "If it lasts, see whether Ironic responds, its log, and the console of the machine.",
     ),
     passes(
         "Provisioning",
         "The image is deployed",
         "The agent writes the image to the disk; then the machine boots from it.",
-        "If it lasts, see the console of the machine, and whether the image server is reached from it.",
+        "If it lasts, see whether Ironic responds, the console of the machine, and whether the image server is reached from it.",
     ),
     passes(
         "Deprovisioning",
         "The image is removed",
         "The machine is cleaned as `spec.automatedCleaningMode` says.",
-        "If it lasts, see the console of the machine and the log of Ironic.",
+        "If it lasts, see whether Ironic responds, its log, and the console of the machine.",
     ),
     passes(
         "PoweringOffBeforeDelete",

@@ -214,6 +214,39 @@ mod tests {
         assert_eq!(page(Area::Machines, "PoolExhausted"), None);
     }
 
+    /// While Ironic does not respond, nothing is written to the host, so its step seems to last.
+    #[test]
+    fn cure_of_a_step_that_lasts_names_ironic() {
+        for reason in [
+            "Registering",
+            "Inspecting",
+            "Preparing",
+            "Provisioning",
+            "Deprovisioning",
+        ] {
+            let cure = Area::Hosts.find(reason).map_or("", |entry| entry.row.cure);
+            assert!(
+                cure.contains("Ironic responds") || cure.contains("Ironic does not respond"),
+                "{reason}: {cure}"
+            );
+        }
+    }
+
+    /// Words that would do harm without the others.
+    #[test]
+    fn cure_that_may_do_harm_says_so() {
+        let cure = |area: Area, reason| area.find(reason).map_or("", |entry| entry.row.cure);
+        let finalizers = cure(Area::Unserved, "OtherFinalizers");
+        assert!(
+            !finalizers.is_empty() && !finalizers.contains("by hand"),
+            "{finalizers}"
+        );
+        for (area, reason) in [(Area::Remediation, "PowerOffDisabled"), (Area::Data, "ClaimLives")] {
+            let cure = cure(area, reason);
+            assert!(cure.contains("deprovision"), "{reason}: {cure}");
+        }
+    }
+
     #[test]
     fn each_error_type_of_a_host_has_a_row() {
         for error in ErrorType::ALL {

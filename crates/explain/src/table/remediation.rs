@@ -98,7 +98,8 @@ pub(super) const ROWS: &[Row] = &[
             "PowerOffDisabled",
             "The host must not be powered off",
             "`spec.disablePowerOff` of the BareMetalHost forbids what the remediation does.",
-            "Reboot the machine, or delete the Machine.",
+            "Reboot the machine by hand, or delete the Machine: its host is then deprovisioned, and its disks are erased as \
+             `spec.automatedCleaningMode` says.",
         ],
     ),
     user(

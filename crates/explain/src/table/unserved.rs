@@ -51,7 +51,7 @@ pub(super) const ROWS: &[Row] = &[
             "OtherFinalizers",
             "Other finalizers come first",
             "Another program holds the object.",
-            "Start what serves the other finalizers, or remove them by hand.",
+            "Start the programs that serve the other finalizers: only they know what is left.",
         ],
     ),
     passes(
