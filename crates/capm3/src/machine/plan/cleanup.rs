@@ -16,9 +16,10 @@ use metal3_runtime::patch::{Changes, has_finalizer, remove_finalizer};
 use metal3_runtime::work::Next;
 
 use super::host_changes;
-use super::owners::{has_owner, remove_owner};
+use super::owners::{has_owner, refused, remove_owner};
 use crate::diff::{changes, version};
 use crate::machine::action::{Action, HostChange, Plan, Reads};
+use crate::machine::conditions::OWNER_RETRY;
 use crate::machine::facts::Facts;
 use crate::reasons::machine as reasons;
 
@@ -39,10 +40,16 @@ pub(super) fn plan(facts: &Facts) -> Plan {
     let is_blocked = claim.is_some();
     let actions: Vec<Action> = hosts
         .claimed()
+        .filter(|host| kept_by_owner(host, facts).is_none())
         .filter_map(|host| disown(host, facts).or_else(|| release(host)))
         .chain(claim.filter(|_| is_claim_free))
         .collect();
+    let kept = hosts.claimed().find_map(|host| kept_by_owner(host, facts));
     match &hosts.unreadable {
+        _ if actions.is_empty() && kept.is_some() => Plan {
+            next: Next::waiting_with_recheck(reasons::HOST_OWNER_KEPT, kept.unwrap_or_default(), OWNER_RETRY),
+            ..Plan::default()
+        },
         Some(host) if actions.is_empty() && is_blocked => Plan {
             next: Next::waiting_with_recheck(
                 reasons::UNREADABLE,
@@ -61,13 +68,24 @@ pub(super) fn plan(facts: &Facts) -> Plan {
     }
 }
 
-/// Removes the machine from the owners of its host, unless that was refused: nothing waits for it any more.
-fn disown(host: &BareMetalHost, facts: &Facts) -> Option<Action> {
-    let consumer = host.spec.consumer_ref.as_ref()?;
-    let machine = ObjectMeta {
-        name: consumer.name.clone(),
+/// Why a host is not released: an owner may not be removed from it, and the host would be deleted with that owner while another
+/// machine uses it.
+fn kept_by_owner(host: &BareMetalHost, facts: &Facts) -> Option<String> {
+    let why = facts.owner_refused.as_ref()?;
+    refused(host, &consumer(host)?, why).filter(|_| !host.is_paused() && is_inactive(host))
+}
+
+fn consumer(host: &BareMetalHost) -> Option<ObjectMeta> {
+    let name = host.spec.consumer_ref.as_ref()?.name.clone();
+    Some(ObjectMeta {
+        name,
         ..ObjectMeta::default()
-    };
+    })
+}
+
+/// Removes machines from the owners of the host, before it is released.
+fn disown(host: &BareMetalHost, facts: &Facts) -> Option<Action> {
+    let machine = consumer(host)?;
     if facts.owner_refused.is_some() || host.is_paused() || !is_inactive(host) || !has_owner(host, &machine) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! The changes of a host for each purpose. None changes its owners: see [`super::owners`].
+//! The changes of a host for each purpose. Only a claim changes its owners: see [`super::owners`].
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::Cluster;
@@ -14,6 +14,8 @@ use metal3_api::meta::{ObjectReference, SecretReference};
 use metal3_api::metal3::v1alpha1::{self as metal3, AutomatedCleaningMode, BareMetalHost, ProvisioningState};
 use metal3_capi::owner::{self, label};
 use serde_json::Value;
+
+use super::owners::remove_owners;
 
 pub(super) fn secret_reference(name: &str, namespace: &str) -> SecretReference {
     SecretReference {
@@ -35,6 +37,7 @@ fn remove_annotation(host: &mut BareMetalHost, key: &str) {
 
 /// Sets the consumer. A move of the cluster is blocked until the host is paused.
 pub(super) fn claim(host: &mut BareMetalHost, machine: &ObjectMeta, cluster: &str) {
+    remove_owners(host);
     let labels = host.metadata.labels.get_or_insert_default();
     labels.insert(CLUSTER_NAME_LABEL.to_owned(), cluster.to_owned());
     if let Some(owner) = labels.remove(NODE_REUSE_LABEL) {

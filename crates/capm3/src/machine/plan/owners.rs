@@ -2,10 +2,12 @@
 //!
 //! Go managers up to 1.13 write that owner, and when it is deleted, the garbage collector deletes the host. An API server
 //! with the admission plugin `OwnerReferencesPermissionEnforcement` lets only those remove an owner who may delete the host.
-//! So no other write of a host contains its owners, and only the end of the machine waits for the removal.
+//! So no write of a host in use contains its owners, and only the end of the machine waits for the removal. A host that is claimed
+//! loses them with the claim: one that may end with another machine is not taken.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
+use metal3_api::kind::Kind as _;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner;
 
@@ -13,18 +15,24 @@ use super::{Decision, HostOwnership, Planner};
 use crate::machine::action::HostChange;
 use crate::machine::conditions::{Deletion, Stage};
 
-/// Whether an owner of a host is this machine, by UID or by name.
-fn is_machine(owner: &OwnerReference, machine: &ObjectMeta) -> bool {
+/// The machines that this one removes from the owners of a host: itself, by UID or by name, and all when it is the consumer. The
+/// host would be deleted with any of them.
+fn is_removed(owner: &OwnerReference, host: &BareMetalHost, machine: &ObjectMeta) -> bool {
     let is_named = Some(&owner.name) == machine.name.as_ref() || Some(&owner.uid) == machine.uid.as_ref();
-    owner::is_of_kind::<Metal3Machine>(owner) && is_named
+    owner::is_of_kind::<Metal3Machine>(owner) && (is_named || is_consumer(host, machine))
+}
+
+fn is_consumer(host: &BareMetalHost, machine: &ObjectMeta) -> bool {
+    let consumer = host.spec.consumer_ref.as_ref();
+    consumer.is_some_and(|one| one.kind.as_deref() == Some(Metal3Machine::KIND) && one.name == machine.name)
 }
 
 fn position(host: &BareMetalHost, machine: &ObjectMeta) -> Option<usize> {
     let mut owners = host.metadata.owner_references.iter().flatten();
-    owners.position(|owner| is_machine(owner, machine))
+    owners.position(|owner| is_removed(owner, host, machine))
 }
 
-/// Whether a machine is an owner of the host.
+/// Whether the host has an owner that the machine removes.
 pub(super) fn has_owner(host: &BareMetalHost, machine: &ObjectMeta) -> bool {
     position(host, machine).is_some()
 }
@@ -33,21 +41,31 @@ pub(super) fn has_owner(host: &BareMetalHost, machine: &ObjectMeta) -> bool {
 pub(super) fn remove_owner(host: &mut BareMetalHost, machine: &ObjectMeta) {
     // differs (`host-machine-owner`): Go managers up to 1.13 write the machine as an owner of its host.
     let owners = host.metadata.owner_references.take().unwrap_or_default();
-    let owners: Vec<OwnerReference> = owners.into_iter().filter(|one| !is_machine(one, machine)).collect();
+    let owners: Vec<OwnerReference> = owners
+        .into_iter()
+        .filter(|one| !is_removed(one, host, machine))
+        .collect();
+    host.metadata.owner_references = Some(owners).filter(|owners| !owners.is_empty());
+}
+
+/// Removes all machines from the owners of a host that is claimed: it has no consumer, so none of them uses it.
+pub(super) fn remove_owners(host: &mut BareMetalHost) {
+    let owners = host.metadata.owner_references.take().unwrap_or_default();
+    let is_kept = |one: &OwnerReference| !owner::is_of_kind::<Metal3Machine>(one);
+    let owners: Vec<OwnerReference> = owners.into_iter().filter(is_kept).collect();
     host.metadata.owner_references = Some(owners).filter(|owners| !owners.is_empty());
 }
 
 /// What a refused removal means, and what to do.
 pub(crate) fn refused(host: &BareMetalHost, machine: &ObjectMeta, why: &str) -> Option<String> {
     let index = position(host, machine)?;
-    let uid = &host.metadata.owner_references.as_ref()?.get(index)?.uid;
+    let OwnerReference { uid, name: owner, .. } = host.metadata.owner_references.as_ref()?.get(index)?;
     let [name, namespace] =
         [&host.metadata.name, &host.metadata.namespace].map(|text| text.as_deref().unwrap_or_default());
-    let machine = machine.name.as_deref().unwrap_or_default();
     Some(format!(
-        "Metal3Machine {machine} is an owner of BareMetalHost {name}, as a Go manager wrote it, and may not be removed: the host \
-         would be deleted with the machine, so the machine is not deleted before; permit this program to delete BareMetalHosts, \
-         or remove the owner: kubectl patch baremetalhost {name} --namespace {namespace} --type=json \
+        "Metal3Machine {owner} is an owner of BareMetalHost {name}, as a Go manager wrote it, and may not be removed: the host \
+         would be deleted with the machine, so the machine is not deleted before (with --cascade=foreground the host is deleted at \
+         once); permit this program to delete BareMetalHosts, or remove the owner: kubectl patch baremetalhost {name} --namespace {namespace} --type=json \
          --patch='[{{\"op\":\"test\",\"path\":\"/metadata/ownerReferences/{index}/uid\",\"value\":\"{uid}\"}},\
          {{\"op\":\"remove\",\"path\":\"/metadata/ownerReferences/{index}\"}}]' ({why})"
     ))

@@ -1,9 +1,11 @@
 //! The machine as an owner of its host, which Go managers up to 1.13 write.
 
+use metal3_runtime::queue::Outcome;
 use serde_json::{Value, json};
 
 use super::case::{Case, blank, condition_of, host_patch, writes};
 use crate::machine::action::{Plan, Reads};
+use crate::machine::conditions::OWNER_RETRY;
 use crate::machine::facts::Facts;
 use crate::machine::plan::plan;
 
@@ -40,11 +42,8 @@ fn reported(case: Case) -> Case {
 fn no_other_write_of_a_host_contains_its_owners() {
     let without_block = json!({ "metadata": { "annotations": null } });
     let deleted = |case: Case| case.deleting().with(|case| case.confirmed = true);
-    let foreign = json!([{ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Machine", "name": "m9", "uid": "uid-m9" }]);
-    let of_another = json!({ "metadata": { "ownerReferences": foreign } });
     let bare = |case: Case| case.machine(json!({ "spec": { "dataTemplate": null }, "status": null }));
     let table = [
-        ("Claim h0", Case::new().host(of_another)),
         (
             "Provision h0",
             bare(Case::running())
@@ -128,7 +127,7 @@ fn machine_keeps_its_finalizer_until_its_host_names_it_as_owner_no_more() {
 }
 
 #[test]
-fn host_of_a_machine_that_does_not_exist_is_disowned_and_released_also_when_that_is_refused() {
+fn host_of_a_machine_that_does_not_exist_is_released_after_it_lost_its_owner() {
     let facts = |owner_refused| Facts {
         machine: None,
         confirmed: true,
@@ -138,7 +137,30 @@ fn host_of_a_machine_that_does_not_exist_is_disowned_and_released_also_when_that
     let disowned = plan(&facts(None));
     assert_eq!(writes(&disowned), ["Disown h0"]);
     assert_eq!(owners(&disowned), kept());
-    let released = plan(&facts(Some("forbidden".to_owned())));
-    assert_eq!(writes(&released), ["Release h0"]);
-    assert_eq!(owners(&released), Value::Null);
+    // Another machine would use it, and it would be deleted with the owner.
+    let kept = plan(&facts(Some("forbidden".to_owned())));
+    assert_eq!(writes(&kept), [""; 0]);
+    let text = format!("{:?}", kept.next);
+    assert!(
+        text.contains("HostOwnerKept") && text.contains("kubectl patch baremetalhost h0"),
+        "{text}"
+    );
+    assert_eq!(kept.next.outcome(), Outcome::RequeueAfter(OWNER_RETRY));
+}
+
+/// A person freed the host, or its machine lost its finalizer: the host would be deleted with that one.
+#[test]
+fn other_machines_are_no_owners_of_a_host_that_is_claimed_or_in_use() {
+    let foreign = json!([owners_of_1_13()[0], { "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "Metal3Machine",
+        "name": "m9", "uid": "uid-m9" }]);
+    let of_another = json!({ "metadata": { "ownerReferences": foreign } });
+    let claimed = Case::new().host(of_another.clone()).decide();
+    assert!(writes(&claimed).contains(&"Claim h0".to_owned()));
+    assert_eq!(owners(&claimed), kept());
+    let case = Case::running()
+        .machine(json!({ "spec": { "dataTemplate": null } }))
+        .host(of_another);
+    let plan = reported(case).decide();
+    assert_eq!(writes(&plan), ["Disown h0"]);
+    assert_eq!(owners(&plan), kept());
 }
