@@ -8,7 +8,7 @@ use metal3_api::infrastructure::v1beta2::{FailureDomainPolicy, Metal3Cluster, Me
 use metal3_api::kind::Kind as _;
 use metal3_capi::pause;
 use metal3_domain::clock::Clock;
-use metal3_runtime::cache::{Key, SharedIndexes};
+use metal3_runtime::cache::{Cache, Key, SharedIndexes};
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::plan::Observed;
 use metal3_runtime::queue::{Queue, Waker};
@@ -114,6 +114,9 @@ impl Templates {
                 return Ok(unreadable(Metal3MachineTemplate::KIND, key, &why));
             }
         };
+        if !self.caches.deployments.read(Cache::is_permitted) {
+            return Ok(self.end_report(key));
+        }
         let groups = self.deployments.read(|indexes| indexes.groups(key));
         if !self.is_reported(key, &template, &groups) {
             return Ok(self.end_report(key));

@@ -238,6 +238,22 @@ async fn paused_template_and_one_in_deletion_are_not_reported() {
     }
 }
 
+/// What was listed before says nothing about the MachineDeployments that there are now.
+#[tokio::test(start_paused = true)]
+async fn template_is_not_reported_once_deployments_may_not_be_listed() {
+    let run = reported().await;
+    let refused = ["list", "watch"].map(|verb| {
+        Rule::random(1000, Fault::refused(403))
+            .verb(verb)
+            .resource("machinedeployments")
+    });
+    run.cluster
+        .inject_for(&[PROGRAM], refused.into_iter().fold(Plan::seeded(1), Plan::with));
+    tokio::time::sleep(Duration::from_hours(1)).await;
+    run.hardware("h0", 4).await;
+    assert_eq!(run.processors().await, (Some("8".into()), 1));
+}
+
 #[tokio::test(start_paused = true)]
 async fn figures_that_change_many_times_in_a_second_are_written_once() {
     let run = reported().await;
