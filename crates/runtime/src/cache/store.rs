@@ -64,7 +64,7 @@ pub struct Cache<K, I = ()> {
     /// List and watch have delivered everything up to here. `None` before the first list.
     reached: Option<ResourceVersion>,
     /// Why an optional kind is not listed. The first list ends this.
-    unwatched: Option<Unwatched>,
+    pub(super) unwatched: Option<Unwatched>,
 }
 
 impl<K, I: Default> Default for Cache<K, I> {
@@ -159,17 +159,6 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
     #[must_use]
     pub const fn synced(&self) -> bool {
         self.reached.is_some() || matches!(self.unwatched, Some(Unwatched::NotServed))
-    }
-
-    /// Whether this program may list the kind. Otherwise an empty index or list of objects proves nothing.
-    #[must_use]
-    pub const fn is_permitted(&self) -> bool {
-        !matches!(self.unwatched, Some(Unwatched::NotPermitted))
-    }
-
-    /// An optional kind is not listed. What an earlier list returned stays, for the next one.
-    pub(super) const fn set_unwatched(&mut self, why: Unwatched) {
-        self.unwatched = Some(why);
     }
 
     /// List and watch have delivered everything up to this version. `None` before the first list.

@@ -1,6 +1,11 @@
 //! Why an optional kind is not watched, and what that says about its objects.
 
+use kube_core::Resource;
+
 use crate::plan::{Observed, UnknownReason};
+
+use super::index::Indexes;
+use super::store::Cache;
 
 /// Why the server does not let this program watch an optional kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,5 +25,18 @@ impl Unwatched {
             None if is_listed => Observed::Absent,
             None => Observed::Unknown(UnknownReason::NotListed),
         }
+    }
+}
+
+impl<K: Resource, I: Indexes<K>> Cache<K, I> {
+    /// Whether this program may list the kind. Otherwise an empty index or list of objects proves nothing.
+    #[must_use]
+    pub const fn is_permitted(&self) -> bool {
+        !matches!(self.unwatched, Some(Unwatched::NotPermitted))
+    }
+
+    /// An optional kind is not listed. What an earlier list returned stays, for the next one.
+    pub(super) const fn set_unwatched(&mut self, why: Unwatched) {
+        self.unwatched = Some(why);
     }
 }
