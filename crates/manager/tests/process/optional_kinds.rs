@@ -44,7 +44,9 @@ impl Withheld {
         let (alive, text) = replica.probe("/healthz").await;
         assert_eq!(alive, StatusCode::OK, "{self:?} {text}");
         let (ready, text) = replica.probe("/readyz?verbose").await;
-        let note = format!("may not list and watch {kind}, so these objects are unknown, and what needs them waits; apply the roles");
+        let note = format!(
+            "may not list and watch {kind}, so these objects are unknown, and what needs them waits; apply the roles"
+        );
         assert_eq!(
             (ready, text.contains(&note)),
             (StatusCode::OK, self == Self::NotPermitted),
