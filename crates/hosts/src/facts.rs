@@ -254,13 +254,26 @@ pub enum RefusalClass {
     Access,
 }
 
-/// Ironic does not respond.
+/// Ironic serves no request of this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outage {
+    /// Why.
+    pub kind: OutageKind,
     /// The start.
     pub since: Time,
     /// The reason, without secrets.
     pub reason: String,
+}
+
+/// Who has to end an outage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutageKind {
+    /// Ironic does not respond, or not as expected.
+    Unreachable,
+    /// Ironic refuses the login.
+    Login,
+    /// One of the two sides does not trust the certificate of the other.
+    Certificate,
 }
 
 /// This many equal responses in a row to a request for an unchanged node are a failure of the host, unless they came

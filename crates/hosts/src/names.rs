@@ -68,8 +68,12 @@ pub mod reason {
         pub(crate) DELETION_DELAYED = "DeletionDelayed";
         /// Condition: changes of the firmware are requested that this program does not make.
         pub(crate) FIRMWARE_PENDING = "FirmwarePending";
-        /// Condition: Ironic is not reachable, and the deletion needs it.
+        /// Condition: Ironic is not reachable, and the next step of the host needs it.
         pub(crate) IRONIC_UNREACHABLE = "IronicUnreachable";
+        /// Condition: Ironic refuses the login of this program.
+        pub(crate) IRONIC_LOGIN_REFUSED = "IronicLoginRefused";
+        /// Condition: this program and Ironic do not trust each other's certificate.
+        pub(crate) IRONIC_NOT_TRUSTED = "IronicNotTrusted";
 
         // Events.
         pub(crate) DISCOVERED = "Discovered";

@@ -197,8 +197,30 @@ pub(super) const ROWS: &[Row] = &[
         [
             "IronicUnreachable",
             "Ironic does not respond",
-            "The host is deleted, and its node must be deleted first.",
-            "Restore Ironic. If it is lost for ever, remove the finalizer `baremetalhost.metal3.io` from the host.",
+            "The next step of the host, or its deletion, needs Ironic. The machine itself may run on.",
+            "Restore Ironic: see its Pods and log, `IRONIC_ENDPOINT`, and the network to it; then the host continues without help. If \
+             Ironic is lost for ever, remove the finalizer `baremetalhost.metal3.io` from a host that is deleted.",
+        ],
+    ),
+    user(
+        Severity::Error,
+        [
+            "IronicLoginRefused",
+            "Ironic refuses the login of the controller",
+            "The next step of the host needs Ironic, which responds and does not accept user name and password.",
+            "Correct the Secret with the login of Ironic that the Deployment of the controller mounts, or the users of Ironic; then \
+             the host continues without help.",
+        ],
+    ),
+    user(
+        Severity::Error,
+        [
+            "IronicNotTrusted",
+            "Ironic and the controller do not trust each other",
+            "The next step of the host needs Ironic, and one side rejects the TLS certificate of the other. The message has the error \
+             of TLS.",
+            "Renew the certificate of Ironic, or correct the CA bundle or the client certificate of the controller; then the host \
+             continues without help.",
         ],
     ),
     done(

@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(page(Area::Machines, "PoolExhausted"), None);
     }
 
-    /// While Ironic does not respond, nothing is written to the host, so its step seems to last.
+    /// In its first two minutes an outage of Ironic is not reported, so the step of a host seems to last.
     #[test]
     fn cure_of_a_step_that_lasts_names_ironic() {
         for reason in [

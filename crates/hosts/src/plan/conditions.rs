@@ -2,7 +2,7 @@
 //!
 //! They equal the Go manager's, with messages. `Held` is additional and present only while it holds.
 
-use metal3_api::meta::Condition;
+use metal3_api::meta::{Condition, Time};
 use metal3_api::metal3::names::host_condition as of;
 use metal3_api::metal3::v1alpha1::{BareMetalHostStatus, OperationalStatus, ProvisioningState as State};
 use metal3_domain::uri::without_logins;
@@ -11,7 +11,7 @@ use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 
 use crate::names::{HELD, reason};
 use crate::plan::firmware_record::is_firmware_still_pending;
-use crate::plan::planner::Planner;
+use crate::plan::planner::{Planner, Withheld};
 use crate::plan::safety::is_still_withheld;
 
 pub(crate) fn renew(planner: &mut Planner<'_>) {
@@ -23,23 +23,25 @@ pub(crate) fn renew(planner: &mut Planner<'_>) {
     let mut statements = vec![ready(status)];
     statements.push(available(status));
     statements.extend(healthy(status, node));
-    statements.extend(withheld.as_ref().map(|withheld| {
-        // The only condition that reports a problem when it is true: it has a message.
-        ConditionBuilder::mark_true(HELD, withheld.reason)
-    }));
     statements.push(manageable(status, node));
     statements.push(progressing(status));
     statements.push(provisioned(status));
     for statement in &statements {
-        let mut condition = statement.standard(generation, now);
-        if let Some(withheld) = withheld.as_ref().filter(|_| condition.type_ == HELD) {
-            condition.message = without_logins(&withheld.message);
-        }
-        set_condition(&mut status.conditions, condition);
+        set_condition(&mut status.conditions, statement.standard(generation, now));
     }
-    if withheld.is_none() && !stays_withheld {
+    if let Some(withheld) = &withheld {
+        hold(status, withheld, generation, now);
+    } else if !stays_withheld {
         status.conditions.retain(|condition| condition.type_ != HELD);
     }
+    sort(&mut status.conditions);
+}
+
+/// Sets `Held`: the only condition that reports a problem when it is true, so it has a message.
+pub(crate) fn hold(status: &mut BareMetalHostStatus, withheld: &Withheld, generation: Option<i64>, now: Time) {
+    let mut condition = ConditionBuilder::mark_true(HELD, withheld.reason).standard(generation, now);
+    condition.message = without_logins(&withheld.message);
+    set_condition(&mut status.conditions, condition);
     sort(&mut status.conditions);
 }
 

@@ -22,7 +22,7 @@ use crate::plan::safety::{
 };
 use crate::plan::secrets::release_secrets;
 use crate::plan::state::graph::Trigger;
-use crate::plan::wait;
+use crate::plan::{outage, wait};
 
 /// After more failures than this a deletion skips the failed operation. The Go manager's number.
 pub(crate) const MAX_ATTEMPTS: i64 = 3;
@@ -114,14 +114,11 @@ pub(crate) fn require_ironic(planner: &mut Planner<'_>) -> PlanResult<()> {
     else {
         return Ok(());
     };
-    planner.withheld = Some(Withheld {
-        reason: reason::IRONIC_UNREACHABLE,
-        message: format!(
-            "Ironic is unreachable since {} ({}), and the host cannot be deleted before its node. Restore Ironic; \
-             if it is lost permanently, remove the finalizer {HOST_FINALIZER} from the host",
-            outage.since, outage.reason
-        ),
-    });
+    let advice = format!(
+        ", and the host cannot be deleted before its node. Restore Ironic; if it is lost permanently, remove the finalizer \
+         {HOST_FINALIZER} from the host"
+    );
+    planner.withheld = Some(outage::withheld(planner, outage, &advice));
     Err(Decision::Wait(wait::on_unreachable_ironic()))
 }
 

@@ -12,6 +12,7 @@ mod detach;
 pub(crate) mod error;
 mod firmware_record;
 pub(crate) mod object;
+pub(crate) mod outage;
 mod ownership;
 mod planner;
 mod power;
@@ -78,6 +79,7 @@ fn decide(planner: &mut Planner<'_>) -> PlanResult {
     deletion::handle_deletion(planner)?;
     detach::handle_detached(planner)?;
     settings_report::require_settings(planner)?;
+    outage::report(planner)?;
     state::run(planner)
 }
 
@@ -100,6 +102,7 @@ impl Planner<'_> {
                 let next = settings_report::add(&self, &mut actions, next);
                 return Plan {
                     actions,
+                    status: outage::change(&self).map(|patch| patch.with_precondition(&self.version)),
                     next,
                     ..Plan::default()
                 };

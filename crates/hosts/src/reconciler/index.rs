@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 use super::budget::{Budgets, DeprovisionBudget};
 use crate::facts::{Budget, NodeMark, PreviousView, Read, RequestedReboot};
 use crate::plan::object::is_moving;
+use crate::plan::outage::is_in_progress;
 
 /// More than the clocks of two processes differ. A time that is further ahead is from a clock that was wrong.
 const CLOCK_DIFFERENCE: TimeDelta = TimeDelta::minutes(10);
@@ -96,6 +97,13 @@ impl HostIndex {
 
     pub(super) fn registered(&self) -> Vec<Key> {
         self.0.lock().of_node.values().flatten().cloned().collect()
+    }
+
+    /// Hosts with an operation in progress.
+    pub(super) fn in_progress(&self) -> Vec<Key> {
+        let inner = self.0.lock();
+        let entered = inner.entered.iter().filter(|(_, (state, _))| is_in_progress(state));
+        entered.map(|(key, _)| key.clone()).collect()
     }
 
     pub(super) fn previous(&self, host: &Key) -> PreviousView {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use metal3_api::meta::Time;
@@ -25,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::index::HostIndex;
 use super::refusals::Refusals;
-use crate::facts::{NodeFreshness, OUTAGE_THRESHOLD, Outage};
+use crate::facts::{NodeFreshness, OUTAGE_THRESHOLD, Outage, OutageKind};
 
 /// Buffered feed events. The feed waits when the buffer is full.
 const EVENT_BUFFER: usize = 1000;
@@ -46,6 +47,27 @@ struct Shared {
     /// Time of the last request per node whose effect only the feed shows.
     changed_at: Mutex<BTreeMap<NodeUuid, Monotonic>>,
     slots: Mutex<Slots<Key>>,
+    /// Whether the hosts in progress were woken for the present outage.
+    outage_reported: AtomicBool,
+}
+
+const fn kind_of_outage(error: &Error) -> OutageKind {
+    match error {
+        Error::Unauthorised(_) => OutageKind::Login,
+        Error::Untrusted { .. } => OutageKind::Certificate,
+        Error::NotFound(_)
+        | Error::Locked(_)
+        | Error::WrongState(_)
+        | Error::Exists(_)
+        | Error::Invalid(_)
+        | Error::Protected(_)
+        | Error::Busy(_)
+        | Error::NoCommonVersion(_)
+        | Error::TooOld { .. }
+        | Error::Unreachable { .. }
+        | Error::Timeout { .. }
+        | Error::Unexpected { .. } => OutageKind::Unreachable,
+    }
 }
 
 impl IronicSession {
@@ -68,6 +90,7 @@ impl IronicSession {
             waker,
             changed_at: Mutex::default(),
             slots: Mutex::new(Slots::with_unknown_holders(limit).grouped_by(|host: &Key| &host.namespace)),
+            outage_reported: AtomicBool::new(false),
         }))
     }
 
@@ -95,6 +118,7 @@ impl IronicSession {
         let (began, error) = (self.0.feed.failing_since()?, self.0.feed.last_error()?);
         let duration = self.0.clock.now().signed_duration_since(began);
         (duration.to_std().unwrap_or_default() >= OUTAGE_THRESHOLD).then(|| Outage {
+            kind: kind_of_outage(&error),
             since: Time::new(began),
             reason: error.to_string(),
         })
@@ -231,7 +255,14 @@ impl IronicSession {
                 self.forget_node(&uuid);
                 self.wake(self.0.index.hosts_of_node(uuid.as_str()));
             }
+            FeedEvent::Failed => {
+                // Nothing else wakes a host that waits for its node, and its condition reports the outage.
+                if self.outage().is_some() && !self.0.outage_reported.swap(true, Ordering::Relaxed) {
+                    self.0.waker.enqueue_low_priority(self.0.index.in_progress());
+                }
+            }
             FeedEvent::Resync => {
+                self.0.outage_reported.store(false, Ordering::Relaxed);
                 let mut hosts = self.0.index.registered();
                 // A new host has no node that would name it.
                 hosts.extend(self.0.refusals.end_failures_of_ironic());

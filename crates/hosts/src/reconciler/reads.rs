@@ -57,7 +57,8 @@ impl HostReconciler {
                 _ => RefusalClass::Transient,
             };
             let class = executor.record_refusal(request, class, &error, node.as_deref(), observed);
-            if class == RefusalClass::Transient {
+            // In an outage the plan reports it, and waits for its end.
+            if class == RefusalClass::Transient && self.observer.ironic.outage().is_none() {
                 return Err(Fault::transient(request, IRONIC, without_logins(&error.to_string())));
             }
             return Ok(Reads::Refused);

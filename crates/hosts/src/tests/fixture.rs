@@ -23,8 +23,8 @@ use serde_json::{Value, json};
 
 use crate::action::{Action, Order, Plan, Request};
 use crate::facts::{
-    BiosOrder, Budget, Facts, ForeignNode, FoundNode, HostFreshness, NodeFreshness, Outage, PreviousView, RefusalClass,
-    Refused, RequestedReboot, Secret,
+    BiosOrder, Budget, Facts, ForeignNode, FoundNode, HostFreshness, NodeFreshness, Outage, OutageKind, PreviousView,
+    RefusalClass, Refused, RequestedReboot, Secret,
 };
 use crate::names::wait_reason;
 use crate::plan::plan_under;
@@ -296,7 +296,13 @@ impl Fixture {
 
     pub(crate) fn ironic_unreachable(self) -> Self {
         let (since, reason) = (at(-600), "connection refused".to_owned());
-        self.with(|fixture| fixture.outage = Some(Outage { since, reason }))
+        self.with(|fixture| {
+            fixture.outage = Some(Outage {
+                kind: OutageKind::Unreachable,
+                since,
+                reason,
+            })
+        })
     }
 
     /// The BMC's Secret does not exist.

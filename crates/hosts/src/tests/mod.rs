@@ -16,6 +16,7 @@ mod model;
 mod node_of_another;
 mod on_enter;
 mod other_ports;
+mod outages;
 mod port_limits;
 mod properties;
 mod raid_after_other_cleaning;

@@ -17,6 +17,7 @@ mod happy_path;
 mod interceptor;
 mod late_edits;
 mod moves;
+mod outages;
 mod phases;
 mod ports;
 mod raid;

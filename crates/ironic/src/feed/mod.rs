@@ -100,7 +100,7 @@ impl Feed {
                 Ok(answered) => self.tracker().answered(now, answered.value, answered.server_time),
                 Err(error) => {
                     self.tracker().failed(now, error);
-                    Vec::new()
+                    vec![FeedEvent::Failed]
                 }
             };
             self.note_error();

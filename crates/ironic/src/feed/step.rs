@@ -46,6 +46,8 @@ pub enum FeedEvent {
     Deleted(NodeUuid),
     /// This node exists and its record cannot be decoded.
     Unreadable(NodeUuid),
+    /// A poll failed: [`Feed::failing_since`](super::Feed::failing_since) is since when.
+    Failed,
     /// Ironic is available after an outage: reconcile everything.
     Resync,
 }

@@ -233,6 +233,7 @@ impl Fixture {
                     self.deleted.push(uuid);
                 }
                 FeedEvent::Unreadable(_) => self.reported_unreadable += 1,
+                FeedEvent::Failed => self.failed += 1,
                 FeedEvent::Resync => self.resyncs += 1,
             }
         }
