@@ -7,6 +7,16 @@ const fn warning(row: [&'static str; 4]) -> Row {
     user(Severity::Warning, row)
 }
 
+/// What stops a host until a user acts.
+const fn failure(row: [&'static str; 4]) -> Row {
+    user(Severity::Error, row)
+}
+
+/// What stops a host until a person repairs its machine.
+const fn machine(row: [&'static str; 4]) -> Row {
+    hardware(Severity::Error, row)
+}
+
 pub(super) const ROWS: &[Row] = &[
     done(
         "Manageable",
@@ -28,24 +38,18 @@ pub(super) const ROWS: &[Row] = &[
         "The node is created in Ironic, which tries address and credentials of the BMC.",
         "It takes seconds. If it lasts, the BMC is slow or Ironic does not respond: see the log of Ironic.",
     ),
-    hardware(
-        Severity::Error,
-        [
-            "RegistrationFailed",
-            "The verification of the BMC failed",
-            "Ironic could not log in to the BMC. The message has the answer of the BMC or of the network.",
-            "Check `spec.bmc.address`, the Secret `spec.bmc.credentialsName`, and the network from Ironic to the BMC.",
-        ],
-    ),
-    hardware(
-        Severity::Error,
-        [
-            "PowerFailure",
-            "The BMC stopped responding",
-            "Ironic cannot read the power state. The machine itself may still run.",
-            "Check power, network and credentials of the BMC. Ironic continues once it responds.",
-        ],
-    ),
+    machine([
+        "RegistrationFailed",
+        "The verification of the BMC failed",
+        "Ironic could not log in to the BMC. The message has the answer of the BMC or of the network.",
+        "Check `spec.bmc.address`, the Secret `spec.bmc.credentialsName`, and the network from Ironic to the BMC.",
+    ]),
+    machine([
+        "PowerFailure",
+        "The BMC stopped responding",
+        "Ironic cannot read the power state. The machine itself may still run.",
+        "Check power, network and credentials of the BMC. Ironic continues once it responds.",
+    ]),
     done(
         "Available",
         "The host may be given an image",
@@ -104,16 +108,13 @@ pub(super) const ROWS: &[Row] = &[
         "A deleted host is powered off, so that no machine runs unmanaged. After three failures it is deleted anyway.",
         "If it lasts, see whether the BMC responds.",
     ),
-    user(
-        Severity::Error,
-        [
-            "Error",
-            "An operation failed",
-            "`status.errorType` names the operation, `status.errorMessage` cause and remedy. Retries follow after a delay \
-             that doubles.",
-            "Do what the message says. See the reason of the error type below.",
-        ],
-    ),
+    failure([
+        "Error",
+        "An operation failed",
+        "`status.errorType` names the operation, `status.errorMessage` cause and remedy. Retries follow after a delay \
+         that doubles.",
+        "Do what the message says. See the reason of the error type below.",
+    ]),
     user(
         Severity::Info,
         [
@@ -139,32 +140,26 @@ pub(super) const ROWS: &[Row] = &[
             "See the log of the BMC.",
         ],
     ),
-    hardware(
-        Severity::Error,
-        [
-            "CriticalError",
-            "The BMC reports a hardware failure",
-            "Some part of the machine failed.",
-            "See the log of the BMC, and repair the machine.",
-        ],
-    ),
+    machine([
+        "CriticalError",
+        "The BMC reports a hardware failure",
+        "Some part of the machine failed.",
+        "See the log of the BMC, and repair the machine.",
+    ]),
     passes(
         "Unknown",
         "The health of the hardware is not known",
         "The BMC does not report it, or Ironic is too old to read it.",
         "Nothing, unless the BMC should report it.",
     ),
-    user(
-        Severity::Error,
-        [
-            "DeprovisionBudgetSpent",
-            "Too many hosts were deprovisioned",
-            "The limit for the namespace is reached, so this host is not erased and still runs. It protects from a mistake \
-             that would erase a fleet.",
-            "If it is intended, annotate the host with `baremetalhost.metal3.io/confirm-deprovision`; otherwise revert the \
-             change.",
-        ],
-    ),
+    failure([
+        "DeprovisionBudgetSpent",
+        "Too many hosts were deprovisioned",
+        "The limit for the namespace is reached, so this host is not erased and still runs. It protects from a mistake \
+         that would erase a fleet.",
+        "If it is intended, annotate the host with `baremetalhost.metal3.io/confirm-deprovision`; otherwise revert the \
+         change.",
+    ]),
     warning([
         "RequestRefused",
         "A request contradicts `spec.disablePowerOff`",
@@ -192,37 +187,28 @@ pub(super) const ROWS: &[Row] = &[
             "Remove the annotation, or set its `deleteAction` to `delete`.",
         ],
     ),
-    user(
-        Severity::Error,
-        [
-            "IronicUnreachable",
-            "Ironic does not respond",
-            "The next step of the host, or its deletion, needs Ironic. The machine itself may run on.",
-            "Restore Ironic: see its Pods and log, `IRONIC_ENDPOINT`, and the network to it; then the host continues without help. If \
-             Ironic is lost for ever, remove the finalizer `baremetalhost.metal3.io` from a host that is deleted.",
-        ],
-    ),
-    user(
-        Severity::Error,
-        [
-            "IronicLoginRefused",
-            "Ironic refuses the login of the controller",
-            "The next step of the host needs Ironic, which responds and does not accept user name and password.",
-            "Correct the Secret with the login of Ironic that the Deployment of the controller mounts, or the users of Ironic; then \
-             the host continues without help.",
-        ],
-    ),
-    user(
-        Severity::Error,
-        [
-            "IronicNotTrusted",
-            "Ironic and the controller do not trust each other",
-            "The next step of the host needs Ironic, and one side rejects the TLS certificate of the other. The message has the error \
-             of TLS.",
-            "Renew the certificate of Ironic, or correct the CA bundle or the client certificate of the controller; then the host \
-             continues without help.",
-        ],
-    ),
+    failure([
+        "IronicUnreachable",
+        "Ironic does not respond",
+        "The next step of the host, or its deletion, needs Ironic. The machine itself may run on.",
+        "Restore Ironic: see its Pods and log, `IRONIC_ENDPOINT`, and the network to it; then the host continues without help. If \
+         Ironic is lost for ever, remove the finalizer `baremetalhost.metal3.io` from a host that is deleted.",
+    ]),
+    failure([
+        "IronicLoginRefused",
+        "Ironic refuses the login of the controller",
+        "The next step of the host needs Ironic, which responds and does not accept user name and password.",
+        "Correct the Secret with the login of Ironic that the Deployment of the controller mounts, or the users of Ironic; then \
+         the host continues without help.",
+    ]),
+    failure([
+        "IronicNotTrusted",
+        "Ironic and the controller do not trust each other",
+        "The next step of the host needs Ironic, and one side rejects the TLS certificate of the other. The message has the error \
+         of TLS.",
+        "Renew the certificate of Ironic, or correct the CA bundle or the client certificate of the controller; then the host \
+         continues without help.",
+    ]),
     done(
         "Discovered",
         "The host has no BMC",
@@ -286,15 +272,12 @@ pub(super) const ROWS: &[Row] = &[
         "Its value is not what the annotation expects, so it counts as its plain form. The message names it.",
         "Correct or remove the annotation.",
     ]),
-    user(
-        Severity::Error,
-        [
-            "BMCCredentialError",
-            "The credentials of the BMC cannot be used",
-            "The Secret does not exist, may not be read, or lacks `username` or `password`; or the BMC rejects them.",
-            "Create or correct the Secret `spec.bmc.credentialsName` in the namespace of the host.",
-        ],
-    ),
+    failure([
+        "BMCCredentialError",
+        "The credentials of the BMC cannot be used",
+        "The Secret does not exist, may not be read, or lacks `username` or `password`; or the BMC rejects them.",
+        "Create or correct the Secret `spec.bmc.credentialsName` in the namespace of the host.",
+    ]),
     done(
         "UpdateHardwareDetails",
         "Hardware details are imported",
@@ -312,84 +295,60 @@ pub(super) const ROWS: &[Row] = &[
         "An annotation is removed",
         "The hardware is known already, so the annotation has no effect.",
     ),
-    hardware(
-        Severity::Error,
-        [
-            "RegistrationError",
-            "Registration failed",
-            "Ironic cannot use the BMC, or rejects the node. `status.errorMessage` has the answer.",
-            "Check address, credentials and network of the BMC; then it is retried without help.",
-        ],
-    ),
-    hardware(
-        Severity::Error,
-        [
-            "ProvisionedRegistrationError",
-            "A running machine cannot be registered again",
-            "Ironic lost the node or cannot reach its BMC. The machine runs on and nothing is erased.",
-            "Check the BMC and Ironic. `status.errorMessage` has the answer.",
-        ],
-    ),
-    hardware(
-        Severity::Error,
-        [
-            "InspectionError",
-            "Inspection failed",
-            "The agent did not boot or could not collect the inventory, or the machine could not be powered on.",
-            "See the console: network boot or virtual media, and `spec.bootMACAddress`. It is retried.",
-        ],
-    ),
-    hardware(
-        Severity::Error,
-        [
-            "PreparationError",
-            "Preparation failed",
-            "RAID, firmware, BIOS or cleaning failed, or the root device hints match no disk.",
-            "See `status.errorMessage`; correct the spec, or repair the machine. It is retried.",
-        ],
-    ),
-    hardware(
-        Severity::Error,
-        [
-            "ProvisioningError",
-            "Deployment or cleaning failed",
-            "The image could not be fetched, verified or written, or the agent or the BMC stopped responding.",
-            "See `status.errorMessage`: correct the image or its checksum, or repair the machine. It is retried.",
-        ],
-    ),
-    hardware(
-        Severity::Error,
-        [
-            "PowerManagementError",
-            "A power change failed",
-            "The machine did not go on or off.",
-            "Check the BMC, and power the machine by hand once. It is retried.",
-        ],
-    ),
-    hardware(
-        Severity::Error,
-        [
-            "ServicingError",
-            "Servicing failed",
-            "A change of firmware or BIOS of a machine in use failed.",
-            "See `status.errorMessage`; revert the change, or repair the machine.",
-        ],
-    ),
+    machine([
+        "RegistrationError",
+        "Registration failed",
+        "Ironic cannot use the BMC, or rejects the node. `status.errorMessage` has the answer.",
+        "Check address, credentials and network of the BMC; then it is retried without help.",
+    ]),
+    machine([
+        "ProvisionedRegistrationError",
+        "A running machine cannot be registered again",
+        "Ironic lost the node or cannot reach its BMC. The machine runs on and nothing is erased.",
+        "Check the BMC and Ironic. `status.errorMessage` has the answer.",
+    ]),
+    machine([
+        "InspectionError",
+        "Inspection failed",
+        "The agent did not boot or could not collect the inventory, or the machine could not be powered on.",
+        "See the console: network boot or virtual media, and `spec.bootMACAddress`. It is retried.",
+    ]),
+    machine([
+        "PreparationError",
+        "Preparation failed",
+        "RAID, firmware, BIOS or cleaning failed, or the root device hints match no disk.",
+        "See `status.errorMessage`; correct the spec, or repair the machine. It is retried.",
+    ]),
+    machine([
+        "ProvisioningError",
+        "Deployment or cleaning failed",
+        "The image could not be fetched, verified or written, or the agent or the BMC stopped responding.",
+        "See `status.errorMessage`: correct the image or its checksum, or repair the machine. It is retried.",
+    ]),
+    machine([
+        "PowerManagementError",
+        "A power change failed",
+        "The machine did not go on or off.",
+        "Check the BMC, and power the machine by hand once. It is retried.",
+    ]),
+    machine([
+        "ServicingError",
+        "Servicing failed",
+        "A change of firmware or BIOS of a machine in use failed.",
+        "See `status.errorMessage`; revert the change, or repair the machine.",
+    ]),
     passes(
         "WaitingForIronic",
         "Ironic works on the node, or does not respond",
         "The next step follows the end of a task of Ironic.",
         "If it lasts, see whether Ironic responds and what its log says about the node.",
     ),
-    user(
-        Severity::Error,
-        [
-            "WaitingForSecret",
-            "A Secret is missing or cannot be used",
-            "The credentials of the BMC, or user data of the image, are in a Secret that must be created or changed.",
-            "Create or correct the Secret that the message names, in the namespace of the host.",
-        ],
-    ),
+    failure([
+        "WaitingForSecret",
+        "A Secret is missing or cannot be used",
+        "The credentials of the BMC, or user data of the image, are in a Secret that must be created or changed.",
+        "Create or correct the Secret that the message names, in the namespace of the host.",
+    ]),
     passes(
         "WaitingForSlot",
         "Other hosts use all slots for busy hosts",
