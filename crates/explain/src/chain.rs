@@ -137,7 +137,8 @@ impl Explanation {
         let Some(last) = self.chain.last() else {
             return self.state == State::Ready;
         };
-        let is_explained = last.reason.is_none() || last.runbook.is_some() || last.object.known().is_none();
+        // The reasons of other providers are shown as they are.
+        let is_explained = last.reason.is_none() || last.runbook.is_some() || !last.object.is_of_this_project();
         let is_answered = last.who_acts == Actor::Nothing || !last.cure.is_empty();
         is_explained && is_answered && self.state != State::Unknown
     }

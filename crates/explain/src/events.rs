@@ -1,5 +1,7 @@
 //! Events of an object.
 
+use std::sync::Arc;
+
 use metal3_api::meta::Time;
 use metal3_domain::uri::public_text;
 use serde::{Deserialize, Serialize};
@@ -55,10 +57,10 @@ struct Series {
 }
 
 /// The Events that can be decoded, the oldest first.
-pub(crate) fn lines(events: &[Value]) -> Vec<EventLine> {
+pub(crate) fn lines(events: &[Arc<Value>]) -> Vec<EventLine> {
     let decoded = events
         .iter()
-        .filter_map(|event| serde_json::from_value(event.clone()).ok());
+        .filter_map(|event| Event::deserialize(event.as_ref()).ok());
     let mut lines: Vec<EventLine> = decoded.map(line).collect();
     lines.sort_by(|a, b| (a.time, &a.reason, &a.message).cmp(&(b.time, &b.reason, &b.message)));
     lines

@@ -2,13 +2,19 @@
 
 use std::fmt;
 
-use metal3_api::cluster::{Cluster, IPAddressClaim, Machine, MachineDeployment, MachineSet};
+use metal3_api::cluster::names::{CONTROL_PLANE_GROUP, GROUP as CLUSTER_GROUP};
+use metal3_api::cluster::{self, Cluster, IPAddressClaim, KubeadmControlPlane, Machine, MachineDeployment, MachineSet};
 use metal3_api::infrastructure::v1beta2::{
-    Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine, Metal3Remediation,
+    Metal3Cluster, Metal3ClusterTemplate, Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine,
+    Metal3MachineTemplate, Metal3Remediation, Metal3RemediationTemplate,
 };
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_api::kind::Kind;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
+use metal3_api::metal3::v1alpha1::{
+    BMCEventSubscription, BareMetalHost, BareMetalSwitch, DataImage, FirmwareSchema, HardwareData, HostClaim,
+    HostDeployPolicy, HostFirmwareComponents, HostFirmwareSettings, HostNetworkAttachment, HostUpdatePolicy,
+    PreprovisioningImage,
+};
 use serde::Serialize;
 
 /// A kind with the version that is read. The version and plural of other providers' kinds are not known here.
@@ -45,20 +51,38 @@ pub const KINDS: &[KnownKind] = &[
     known::<Metal3Data>(&["m3d"]),
     known::<Metal3DataClaim>(&["m3dc"]),
     known::<Metal3DataTemplate>(&["m3dt"]),
+    known::<Metal3MachineTemplate>(&["m3mt"]),
     known::<Metal3Remediation>(&["m3r", "m3remediation"]),
     known::<IPPool>(&["ipp"]),
     known::<IPClaim>(&["ipc"]),
+    known::<IPAddress>(&["ipa"]),
     known::<IPAddressClaim>(&[]),
     known::<BareMetalHost>(&["bmh", "bmhost", "host"]),
+    known::<HardwareData>(&["hd"]),
+    known::<HostFirmwareSettings>(&["hfs"]),
+    known::<HostFirmwareComponents>(&["hfc"]),
+    known::<PreprovisioningImage>(&["ppimg"]),
+    known::<DataImage>(&[]),
+    known::<BMCEventSubscription>(&["bes", "bmcevent"]),
+    known::<HostClaim>(&[]),
+    known::<HostNetworkAttachment>(&[]),
+    known::<BareMetalSwitch>(&[]),
+    known::<MachineDeployment>(&["md"]),
+    known::<MachineSet>(&["ms"]),
+    known::<KubeadmControlPlane>(&["kcp"]),
+];
+
+/// Kinds of this project that wait for nothing: they have neither conditions nor finalizers, and others read them.
+pub const WITHOUT_WAITS: &[KnownKind] = &[
+    known::<Metal3ClusterTemplate>(&[]),
+    known::<Metal3RemediationTemplate>(&["m3rt"]),
+    known::<FirmwareSchema>(&[]),
+    known::<HostDeployPolicy>(&[]),
+    known::<HostUpdatePolicy>(&[]),
 ];
 
 /// Kinds that are listed, and whose own waits no walk explains.
-const LISTED: &[KnownKind] = &[
-    known::<IPAddress>(&[]),
-    known::<HardwareData>(&[]),
-    known::<MachineSet>(&[]),
-    known::<MachineDeployment>(&[]),
-];
+pub(crate) const LISTED: &[KnownKind] = &[known::<cluster::IPAddress>(&[])];
 
 /// A Secret, of which only the existence matters.
 pub const SECRET: KnownKind = KnownKind {
@@ -77,7 +101,7 @@ pub fn kind_named(word: &str) -> Option<&'static KnownKind> {
         Some((name, group)) => (name, Some(group)),
         None => (word.as_str(), None),
     };
-    KINDS.iter().find(|known| {
+    KINDS.iter().chain(WITHOUT_WAITS).find(|known| {
         let is_name = known.kind.to_ascii_lowercase() == name || known.plural == name || known.short.contains(&name);
         is_name && group.is_none_or(|group| group == known.group)
     })
@@ -123,6 +147,12 @@ impl ObjectId {
         self.group == K::GROUP && self.kind == K::KIND
     }
 
+    /// Whether its kind is of a group that this project serves, so that the table has its reasons.
+    #[must_use]
+    pub fn is_of_this_project(&self) -> bool {
+        self.known().is_some() && ![CLUSTER_GROUP, CONTROL_PLANE_GROUP].contains(&self.group.as_str())
+    }
+
     /// Its kind, if the content is understood.
     #[must_use]
     pub fn known(&self) -> Option<&'static KnownKind> {
@@ -136,7 +166,7 @@ impl ObjectId {
     #[must_use]
     pub fn served(&self) -> Option<&'static KnownKind> {
         let is_it = |known: &&KnownKind| known.group == self.group && known.kind == self.kind;
-        self.known().or_else(|| LISTED.iter().find(is_it))
+        self.known().or_else(|| LISTED.iter().chain(WITHOUT_WAITS).find(is_it))
     }
 }
 
@@ -149,6 +179,18 @@ impl fmt::Display for ObjectId {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_kind_of_this_project_is_explained_or_waits_for_nothing() {
+        for definition in metal3_api::catalog::definitions() {
+            let found = kind_named(&format!("{}.{}", definition.plural, definition.group));
+            assert!(
+                found.is_some(),
+                "{}: add a walk, or a row to WITHOUT_WAITS",
+                definition.kind
+            );
+        }
+    }
 
     #[test]
     fn kind_is_found_by_each_of_its_names() {

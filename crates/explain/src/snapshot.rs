@@ -3,16 +3,22 @@
 //! An explanation asks for objects as it follows them. The caller reads them and explains again, until nothing is asked
 //! for: nothing is listed that no link needs. *Unknown* is never *absent*.
 
+use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::kind::Kind;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::chain::NotRead;
 use crate::labels;
+use crate::listed::Listed;
 use crate::object::ObjectId;
+use crate::older::newest;
+use crate::work;
 
 /// One read, in the namespace of the explanation or in all.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,88 +126,223 @@ pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
+/// The result of a read, whose objects are shared.
+pub(crate) type Found = Result<Vec<Arc<Value>>, Unread>;
+
+/// What was computed from the results, by its type and the question.
+type Memo = Mutex<BTreeMap<(TypeId, String), Arc<dyn Any + Send + Sync>>>;
+
 /// The results so far.
-#[derive(Debug, Clone, Default)]
+///
+/// Objects of lists are found by their name, and machines by their Cluster; what is computed from a whole list is computed once.
+#[derive(Debug, Default)]
 pub struct Snapshot {
-    answers: BTreeMap<Read, Answer>,
+    answers: BTreeMap<Read, Found>,
+    kinds: BTreeMap<(String, String), OfKind>,
+    memo: Memo,
+}
+
+/// The objects of the lists of a kind.
+#[derive(Debug, Default)]
+struct OfKind {
+    by_name: BTreeMap<String, Arc<Value>>,
+    by_cluster: BTreeMap<String, Vec<Arc<Value>>>,
+    /// Whether a list without a selector is among the lists: a name that it lacks does not exist.
+    is_complete: bool,
 }
 
 impl Snapshot {
     /// Adds a result.
     pub fn insert(&mut self, read: Read, answer: Answer) {
-        self.answers.insert(read, answer);
+        self.store(read, answer.map(|found| found.into_iter().map(Arc::new).collect()));
+    }
+
+    fn store(&mut self, read: Read, found: Found) {
+        if let (Read::List { kind, labels }, Ok(found)) = (&read, &found) {
+            let of_kind = self.kinds.entry((kind.group.clone(), kind.kind.clone())).or_default();
+            of_kind.is_complete |= labels.is_empty();
+            for object in found {
+                work::visit();
+                of_kind
+                    .by_name
+                    .entry(name_of(object).to_owned())
+                    .or_insert_with(|| Arc::clone(object));
+                if let Some(cluster) = cluster_of(object).filter(|_| labels.is_empty()) {
+                    let of_cluster = of_kind.by_cluster.entry(cluster.to_owned()).or_default();
+                    of_cluster.push(Arc::clone(object));
+                }
+            }
+        }
+        self.answers.insert(read, found);
+        self.memo.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// The result of a read, also of an object that a list has.
-    pub(crate) fn get(&self, read: &Read) -> Option<Answer> {
+    pub(crate) fn get(&self, read: &Read) -> Option<Found> {
         self.answers.get(read).cloned().or_else(|| self.listed(read))
     }
 
     /// Those reads that have no result.
     pub(crate) fn missing(&self, wanted: BTreeSet<Read>) -> BTreeSet<Read> {
-        let is_missing = |read: &Read| !self.answers.contains_key(read) && self.listed(read).is_none();
-        wanted.into_iter().filter(is_missing).collect()
+        wanted.into_iter().filter(|read| !self.has(read)).collect()
+    }
+
+    fn has(&self, read: &Read) -> bool {
+        let is_listed = || match read {
+            Read::Object(id) => self.of_kind(id).is_some_and(|of_kind| of_kind.find(&id.name).is_some()),
+            Read::List { kind, labels } => !labels.is_empty() && self.answers.contains_key(&all_of(kind)),
+            Read::Events(_) => false,
+        };
+        self.answers.contains_key(read) || is_listed()
+    }
+
+    fn of_kind(&self, id: &ObjectId) -> Option<&OfKind> {
+        self.kinds.get(&(id.group.clone(), id.kind.clone()))
     }
 
     /// An object that a list has. A list of all objects of the kind shows too that an object does not exist, and has those
     /// that a selector matches.
-    fn listed(&self, read: &Read) -> Option<Answer> {
-        let id = match read {
-            Read::Object(id) => id,
+    fn listed(&self, read: &Read) -> Option<Found> {
+        match read {
+            Read::Object(id) => {
+                work::visit();
+                self.of_kind(id)?.find(&id.name).map(Ok)
+            }
             Read::List { kind, labels } if !labels.is_empty() => {
-                let all = Read::List {
-                    kind: kind.clone(),
-                    labels: String::new(),
+                let found = match self.answers.get(&all_of(kind))? {
+                    Ok(found) => found,
+                    Err(why) => return Some(Err(why.clone())),
                 };
-                let selects = |found: &Vec<Value>| {
-                    found
-                        .iter()
-                        .filter(|one| labels::selects(labels, one))
-                        .cloned()
-                        .collect()
-                };
-                return self
-                    .answers
-                    .get(&all)
-                    .map(|answer| answer.as_ref().map(selects).map_err(Clone::clone));
+                if let Some(cluster) = labels
+                    .strip_prefix(CLUSTER_NAME_LABEL)
+                    .and_then(|rest| rest.strip_prefix('='))
+                {
+                    let of_cluster = self.of_kind(kind).and_then(|of_kind| of_kind.by_cluster.get(cluster));
+                    return Some(Ok(of_cluster.cloned().unwrap_or_default()));
+                }
+                let selected = found.iter().inspect(|_| work::visit());
+                Some(Ok(selected
+                    .filter(|one| labels::selects(labels, one))
+                    .cloned()
+                    .collect()))
             }
-            Read::List { .. } | Read::Events(_) => return None,
-        };
-        let lists = self.answers.iter().filter_map(|(read, answer)| match (read, answer) {
-            (Read::List { kind, labels }, Ok(found)) if kind.group == id.group && kind.kind == id.kind => {
-                Some((labels, found))
-            }
-            _ => None,
-        });
-        let mut is_absent = false;
-        for (labels, found) in lists {
-            if let Some(one) = found.iter().find(|one| name_of(one) == id.name) {
-                return Some(Ok(vec![one.clone()]));
-            }
-            is_absent |= labels.is_empty();
+            Read::List { .. } | Read::Events(_) => None,
         }
-        is_absent.then(|| Ok(Vec::new()))
     }
 
-    /// The same with the objects of one namespace. What was not read remains unknown.
-    #[must_use]
-    pub(crate) fn of_namespace(&self, namespace: &str) -> Self {
-        let answers = self.answers.iter().map(|(read, answer)| {
-            let answer = answer.as_ref().map_err(Clone::clone).map(|found| {
-                let found = found.iter().filter(|one| namespace_of(one) == namespace);
-                found.cloned().collect()
-            });
-            (read.clone(), answer)
-        });
-        Self {
-            answers: answers.collect(),
+    /// The decoded objects of a list. `None`: it is still to be read.
+    pub(crate) fn decoded<K: Kind>(&self, read: &Read) -> Option<Result<Arc<Listed<K>>, Unread>> {
+        if let Some(Err(why)) = self.answers.get(read) {
+            return Some(Err(why.clone()));
         }
+        if !self.has(read) {
+            return None;
+        }
+        let question = match read {
+            Read::Object(id) | Read::Events(id) => id.name.clone(),
+            Read::List { labels, .. } => labels.clone(),
+        };
+        let decoded = self.memo(question, || match self.get(read) {
+            Some(Ok(found)) => Ok(decoded::<K>(&found)),
+            Some(Err(why)) => Err(why),
+            None => Ok(Arc::default()),
+        });
+        Some(match decoded.as_ref() {
+            Ok(listed) => Ok(Arc::clone(listed)),
+            Err(why) => Err(why.clone()),
+        })
+    }
+
+    /// What a question about the whole snapshot results in, computed once.
+    pub(crate) fn memo<T: Any + Send + Sync>(&self, question: String, compute: impl FnOnce() -> T) -> Arc<T> {
+        let key = (TypeId::of::<T>(), question);
+        let known = self
+            .memo
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&key)
+            .cloned();
+        if let Some(known) = known.and_then(|known| known.downcast().ok()) {
+            return known;
+        }
+        let computed = Arc::new(compute());
+        let shared: Arc<dyn Any + Send + Sync> = Arc::<T>::clone(&computed);
+        self.memo
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(key, shared);
+        computed
+    }
+
+    /// The results by the namespaces of their objects. What was not read is unknown in each.
+    pub(crate) fn by_namespace(&self) -> BTreeMap<String, Self> {
+        let mut parts: BTreeMap<String, BTreeMap<&Read, Vec<Arc<Value>>>> = BTreeMap::new();
+        for (read, found) in &self.answers {
+            for object in found.iter().flatten() {
+                work::visit();
+                let of_namespace = parts.entry(namespace_of(object).to_owned()).or_default();
+                of_namespace.entry(read).or_default().push(Arc::clone(object));
+            }
+        }
+        let snapshot = |mut found: BTreeMap<&Read, Vec<Arc<Value>>>| {
+            let mut snapshot = Self::default();
+            for (read, answer) in &self.answers {
+                let own = answer.as_ref().map(|_| found.remove(read).unwrap_or_default());
+                snapshot.store(read.clone(), own.map_err(Clone::clone));
+            }
+            snapshot
+        };
+        parts
+            .into_iter()
+            .map(|(place, found)| (place, snapshot(found)))
+            .collect()
     }
 
     /// All results.
-    pub(crate) fn answers(&self) -> impl Iterator<Item = (&Read, &Answer)> {
+    pub(crate) fn answers(&self) -> impl Iterator<Item = (&Read, &Found)> {
         self.answers.iter()
     }
+}
+
+impl OfKind {
+    /// The object of this name, or none if it does not exist. `None` if it is still to be read.
+    fn find(&self, name: &str) -> Option<Vec<Arc<Value>>> {
+        match self.by_name.get(name) {
+            Some(found) => Some(vec![Arc::clone(found)]),
+            None => self.is_complete.then(Vec::new),
+        }
+    }
+}
+
+fn all_of(kind: &ObjectId) -> Read {
+    Read::List {
+        kind: kind.clone(),
+        labels: String::new(),
+    }
+}
+
+fn cluster_of(object: &Value) -> Option<&str> {
+    object.pointer("/metadata/labels")?.get(CLUSTER_NAME_LABEL)?.as_str()
+}
+
+fn decoded<K: Kind>(found: &[Arc<Value>]) -> Arc<Listed<K>> {
+    let (mut objects, mut unreadable) = (Vec::with_capacity(found.len()), Vec::new());
+    for object in found {
+        work::visit();
+        match decode::<K>(object) {
+            Ok(decoded) => objects.push(decoded),
+            Err(why) => unreadable.push(NotRead {
+                what: Read::Object(ObjectId::of::<K>(name_of(object))),
+                why,
+            }),
+        }
+    }
+    Arc::new(Listed::new(objects, unreadable))
+}
+
+/// An object of a kind, in any version that is understood.
+pub(crate) fn decode<K: Kind>(object: &Value) -> Result<K, Unread> {
+    K::deserialize(newest::<K>(object).as_ref()).map_err(|why| Unread::undecodable(&why))
 }
 
 #[cfg(test)]
@@ -232,7 +373,10 @@ mod tests {
             Ok(vec![machine("a", "edge"), machine("b", "far")]),
         );
         let of_cluster = Read::list::<Machine>(Some("edge"));
-        assert_eq!(snapshot.get(&of_cluster), Some(Ok(vec![machine("a", "edge")])));
+        assert_eq!(
+            snapshot.get(&of_cluster),
+            Some(Ok(vec![Arc::new(machine("a", "edge"))]))
+        );
         assert_eq!(
             snapshot.get(&Read::Object(ObjectId::of::<Machine>("c"))),
             Some(Ok(Vec::new()))

@@ -54,8 +54,8 @@ impl Step {
     }
 
     /// The seconds that the step took on each host that completed it, with its name, the shortest first.
-    pub(crate) fn completed(self, hosts: &[BareMetalHost]) -> Vec<(i64, &str)> {
-        let completed = hosts.iter().filter_map(|host| {
+    pub(crate) fn completed<'a>(self, hosts: impl Iterator<Item = &'a BareMetalHost>) -> Vec<(i64, &'a str)> {
+        let completed = hosts.filter_map(|host| {
             let (start, end) = (self.of(host).start?, self.of(host).end?);
             (end >= start).then(|| ((end.get() - start.get()).num_seconds(), name(&host.metadata)))
         });

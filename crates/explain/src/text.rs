@@ -101,7 +101,8 @@ fn remedy(last: &Link) -> String {
 }
 
 /// What could not be read, in a namespace or in all, with the right that is missing.
-pub(crate) fn missing(not_read: &NotRead, namespace: Option<&str>) -> String {
+#[must_use]
+pub fn missing(not_read: &NotRead, namespace: Option<&str>) -> String {
     match &not_read.why {
         Unread::Forbidden { verb, resource } => {
             let (place, option) = match namespace {

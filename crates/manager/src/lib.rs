@@ -15,6 +15,7 @@ pub mod hosts_config;
 mod lead;
 pub mod machines;
 pub mod notice;
+mod output;
 pub mod plugin;
 pub mod pod;
 pub mod preflight;

@@ -6,7 +6,7 @@ use metal3_domain::uri::public_text;
 use serde_json::{Map, Value};
 
 /// What a masked value is replaced with.
-const MASK: &str = "***";
+pub(super) const MASK: &str = "***";
 /// Parts of the names of members that contain secrets.
 const SENSITIVE: [&str; 12] = [
     "password",
@@ -117,7 +117,7 @@ fn is_sensitive(name: &str) -> bool {
 }
 
 /// A text without logins of URLs, queries of URLs, and what follows the name of a secret.
-pub(super) fn masked_text(text: &str) -> String {
+pub(crate) fn masked_text(text: &str) -> String {
     let lines = text.split_inclusive('\n').map(|line| {
         let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
         format!("{}{end}", masked_line(&public_text(line)))

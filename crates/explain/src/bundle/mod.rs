@@ -2,15 +2,14 @@
 //!
 //! Of Secrets only the metadata are in it. Every value that could be a secret is masked.
 
+mod kinds;
 mod mask;
 pub mod tar;
 
 use std::collections::BTreeSet;
 
-use metal3_api::cluster::{MachineDeployment, MachineSet};
-use metal3_api::ipam::v1alpha1::IPAddress;
 use metal3_api::meta::Time;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
+use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::yaml;
 use serde_json::{Value, json};
 
@@ -20,29 +19,36 @@ use crate::snapshot::{Read, Snapshot, Unread, name_of, namespace_of, text};
 use crate::text::{missing, printable_text};
 use crate::view::{Filter, View};
 use crate::walk::explain;
-use mask::{masked, masked_text};
+use mask::masked;
+pub(crate) use mask::masked_text;
 
 /// More rounds than an explanation needs.
 const ROUNDS: usize = 64;
 
-/// What the bundle contains.
+/// What is read first. [`further`] follows.
 #[must_use]
 pub fn reads() -> Vec<Read> {
-    let known = KINDS
-        .iter()
-        .chain([&SECRET])
-        .map(|known| ObjectId::foreign(known.group, known.kind, ""));
-    let listed = [
-        ObjectId::of::<IPAddress>(""),
-        ObjectId::of::<HardwareData>(""),
-        ObjectId::of::<MachineSet>(""),
-        ObjectId::of::<MachineDeployment>(""),
-    ];
-    let lists = known.chain(listed).map(|kind| Read::List {
+    let lists = kinds::all().into_iter().map(|kind| Read::List {
         kind,
         labels: String::new(),
     });
     lists.chain([Read::Events(ObjectId::of::<BareMetalHost>(""))]).collect()
+}
+
+/// The kinds of other providers that Clusters and Machines refer to, as far as they are not read yet.
+#[must_use]
+pub fn further(snapshot: &Snapshot) -> Vec<Read> {
+    let known = kinds::of(snapshot);
+    let objects = snapshot
+        .answers()
+        .filter_map(|(_, answer)| answer.as_ref().ok())
+        .flatten();
+    let referred: BTreeSet<ObjectId> = objects.flat_map(|object| kinds::referred(object)).collect();
+    let lists = referred.difference(&known).map(|kind| Read::List {
+        kind: kind.clone(),
+        labels: String::new(),
+    });
+    lists.collect()
 }
 
 /// The end of the log of a container.
@@ -81,24 +87,27 @@ pub fn files(snapshot: &Snapshot, logs: &Logs, namespace: Option<&str>, now: Tim
         let name = format!("logs/{namespace}/{pod}/{container}.log");
         (name, masked_text(&printable_text(text)))
     }));
+    let kinds = kinds::of(snapshot);
     for (read, answer) in snapshot.answers() {
         let found = answer.as_deref().unwrap_or_default();
         match read {
             Read::List { kind, .. } if kind.kind == SECRET.kind && kind.group == SECRET.group => {
-                files.extend(found.iter().map(secret));
+                files.extend(found.iter().map(|object| secret(object)));
             }
             Read::List { kind, .. } => files.extend(found.iter().map(|object| file(kind, object))),
             Read::Events(_) => {
                 // Those of other programs may repeat the output of any of them.
-                let events = found.iter().filter(|event| is_of_bundle(event));
-                let events: String = events.map(|event| yaml::document(&masked(event.clone()))).collect();
+                let events = found.iter().filter(|event| kinds.contains(&kinds::of_event(event)));
+                let events: String = events
+                    .map(|event| yaml::document(&masked(Value::clone(event))))
+                    .collect();
                 files.push(("events.yaml".to_owned(), events));
             }
             Read::Object(_) => {}
         }
     }
-    for place in namespaces(snapshot) {
-        files.extend(explanations(snapshot.of_namespace(&place), &place, now));
+    for (place, snapshot) in snapshot.by_namespace() {
+        files.extend(explanations(snapshot, &place, now));
     }
     for (name, view) in [
         ("hosts.txt", View::Hosts(Filter::default())),
@@ -119,11 +128,12 @@ pub fn files(snapshot: &Snapshot, logs: &Logs, namespace: Option<&str>, now: Tim
 
 fn readme(now: Time) -> String {
     format!(
-        "Support bundle of {now}, written by kubectl metal3 support-bundle.\n\nobjects/NAMESPACE/KIND/NAME.yaml  objects, masked\n\
+        "Support bundle of {now}, written by kubectl metal3 support-bundle.\n\n\
+         objects/NAMESPACE/KIND/NAME.yaml  objects, masked; those of other providers without data of machines\n\
          secrets/NAMESPACE/NAME.yaml       metadata of Secrets, without content\nevents.yaml                       Events of these objects\n\
          why/NAMESPACE/KIND-NAME.txt       why an object waits\n\
          logs/NAMESPACE/POD/CONTAINER.log  the last lines of this project's programs, masked\nhosts.txt, consumers.txt, pools.txt, top.txt\n\
-         not-read.txt                      what is missing here\n"
+         not-read.txt                      kinds that are not installed, and what could not be read\n"
     )
 }
 
@@ -143,7 +153,7 @@ fn file(kind: &ObjectId, object: &Value) -> (String, String) {
         kind.kind,
         name_of(object)
     );
-    (name, yaml::document(&masked(object.clone())))
+    (name, yaml::document(&masked(kinds::without_data(kind, object.clone()))))
 }
 
 /// A Secret: its names, labels and owners. Annotations of a Secret may repeat its content.
@@ -159,25 +169,6 @@ fn secret(object: &Value) -> (String, String) {
         name,
         yaml::document(&json!({ "apiVersion": "v1", "kind": "Secret", "metadata": metadata })),
     )
-}
-
-/// Whether an Event is about an object of the bundle.
-fn is_of_bundle(event: &Value) -> bool {
-    let of = |member: &str| text(event, &format!("/involvedObject/{member}"));
-    let group = of("apiVersion").split_once('/').map_or("", |(group, _)| group);
-    let kinds = reads();
-    kinds
-        .iter()
-        .any(|read| matches!(read, Read::List { kind, .. } if kind.kind == of("kind") && kind.group == group))
-}
-
-fn namespaces(snapshot: &Snapshot) -> BTreeSet<String> {
-    let lists = snapshot
-        .answers()
-        .filter(|(read, _)| matches!(read, Read::List { .. }))
-        .filter_map(|(_, answer)| answer.as_ref().ok());
-    let names = lists.flatten().map(|object| namespace_of(object).to_owned());
-    names.collect()
 }
 
 /// Why each object of a namespace waits.

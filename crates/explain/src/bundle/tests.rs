@@ -1,5 +1,8 @@
 //! Canaries in all places of objects reach no file.
 
+mod kinds;
+mod work;
+
 use serde_json::json;
 
 use super::*;

@@ -1,14 +1,16 @@
 //! Who uses which host, and machines without one.
 
+use std::collections::BTreeSet;
+
 use metal3_api::cluster::Machine;
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::infrastructure::names::HOST_ANNOTATION;
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::kind::Kind as _;
-use metal3_api::meta::ObjectReference;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde::Serialize;
 
+use crate::listed::Listed;
 use crate::snapshot::Read;
 use crate::walk::conditions::first_bad;
 use crate::walk::{MACHINE_ORDER, Walk, name, owner};
@@ -37,39 +39,49 @@ pub struct ConsumerRow {
 }
 
 pub(super) fn rows(walk: &mut Walk<'_>) -> Vec<ConsumerRow> {
-    let hosts: Option<Vec<BareMetalHost>> = walk.each(&Read::list::<BareMetalHost>(None));
-    let machines: Option<Vec<Metal3Machine>> = walk.each(&Read::list::<Metal3Machine>(None));
-    let hosts = hosts.as_deref();
-    let mut rows: Vec<ConsumerRow> = hosts
-        .unwrap_or_default()
-        .iter()
-        .map(|host| of_host(host, machines.as_deref()))
-        .collect();
-    let without_host = |machine: &&Metal3Machine| !has_host(machine, hosts);
-    rows.extend(machines.iter().flatten().filter(without_host).map(of_machine));
-    rows.sort_by_key(|row| (row.namespace.clone(), row.host.is_none(), row.clone()));
+    let hosts = walk.each::<BareMetalHost>(&Read::list::<BareMetalHost>(None));
+    let machines = walk.each::<Metal3Machine>(&Read::list::<Metal3Machine>(None));
+    let of_hosts = hosts.iter().flat_map(|hosts| hosts.iter());
+    let mut rows: Vec<ConsumerRow> = of_hosts.map(|host| of_host(host, machines.as_deref())).collect();
+    // Of machines that hosts name. While hosts are not known, the annotation of the machine counts.
+    let consumers: Option<BTreeSet<(String, String)>> = hosts
+        .as_ref()
+        .map(|hosts| hosts.iter().filter_map(consumer_of).collect());
+    let has_host = |machine: &&Metal3Machine| match &consumers {
+        Some(consumers) => {
+            let namespace = machine.metadata.namespace.clone().unwrap_or_default();
+            consumers.contains(&(namespace, name(&machine.metadata).to_owned()))
+        }
+        None => annotated(machine).is_some(),
+    };
+    let of_machines = machines.iter().flat_map(|machines| machines.iter());
+    rows.extend(of_machines.filter(|machine| !has_host(machine)).map(of_machine));
+    rows.sort_by_cached_key(|row| (row.namespace.clone(), row.host.is_none(), row.clone()));
     rows
 }
 
-fn of_host(host: &BareMetalHost, machines: Option<&[Metal3Machine]>) -> ConsumerRow {
+/// Namespace and name of the machine that uses a host.
+fn consumer_of(host: &BareMetalHost) -> Option<(String, String)> {
+    let reference = host.spec.consumer_ref.as_ref()?;
+    let is_machine = reference.kind.as_deref() == Some(Metal3Machine::KIND);
+    let namespace = reference.namespace.clone().or_else(|| host.metadata.namespace.clone());
+    let consumer = (namespace.unwrap_or_default(), reference.name.clone()?);
+    is_machine.then_some(consumer)
+}
+
+fn of_host(host: &BareMetalHost, machines: Option<&Listed<Metal3Machine>>) -> ConsumerRow {
     let namespace = host.metadata.namespace.clone().unwrap_or_default();
     let consumer = host.spec.consumer_ref.as_ref();
-    let is_machine = consumer.is_some_and(|one| one.kind.as_deref() == Some(Metal3Machine::KIND));
-    let is_it = |machine: &&Metal3Machine| consumer.is_some_and(|consumer| is_consumer(consumer, machine, &namespace));
-    let machine = machines.filter(|_| is_machine).and_then(|all| all.iter().find(is_it));
-    let note = match (machine, machines) {
-        _ if !is_machine => None,
-        (None, None) => None,
+    let of_machine = consumer_of(host);
+    let machine = machines
+        .zip(of_machine.as_ref())
+        .and_then(|(machines, (namespace, name))| machines.named(namespace, name));
+    let note = match (machine, machines, &of_machine) {
+        (_, _, None) | (None, None, _) => None,
         // Machines of another namespace need not be read.
-        (None, Some(_))
-            if consumer
-                .and_then(|one| one.namespace.as_ref())
-                .is_some_and(|one| *one != namespace) =>
-        {
-            None
-        }
-        (None, Some(_)) => Some("the consumer does not exist".to_owned()),
-        (Some(machine), _) => annotated(machine)
+        (None, Some(_), Some((place, _))) if *place != namespace => None,
+        (None, Some(_), Some(_)) => Some("the consumer does not exist".to_owned()),
+        (Some(machine), ..) => annotated(machine)
             .filter(|named| *named != name(&host.metadata))
             .map(|named| format!("the consumer has another host: {named}")),
     };
@@ -105,26 +117,6 @@ fn of_machine(machine: &Metal3Machine) -> ConsumerRow {
             .and_then(|all| all.get(CLUSTER_NAME_LABEL).cloned()),
         note: Some(reason.map_or("has no host".to_owned(), |reason| format!("has no host: {reason}"))),
     }
-}
-
-/// Whether a host names the machine. While hosts are not known, the annotation of the machine counts.
-fn has_host(machine: &Metal3Machine, hosts: Option<&[BareMetalHost]>) -> bool {
-    let Some(hosts) = hosts else {
-        return annotated(machine).is_some();
-    };
-    hosts.iter().any(|host| {
-        let namespace = host.metadata.namespace.as_deref().unwrap_or_default();
-        let consumer = host.spec.consumer_ref.as_ref();
-        consumer.is_some_and(|consumer| is_consumer(consumer, machine, namespace))
-    })
-}
-
-/// Whether a reference in this namespace means the machine.
-fn is_consumer(reference: &ObjectReference, machine: &Metal3Machine, namespace: &str) -> bool {
-    let place = reference.namespace.as_deref().unwrap_or(namespace);
-    reference.kind.as_deref() == Some(Metal3Machine::KIND)
-        && reference.name.as_deref() == Some(name(&machine.metadata))
-        && machine.metadata.namespace.as_deref().unwrap_or_default() == place
 }
 
 /// The host that a machine names.

@@ -48,8 +48,8 @@ impl Filter {
 }
 
 pub(super) fn rows(walk: &mut Walk<'_>, filter: &Filter) -> Vec<HostRow> {
-    let hosts: Vec<BareMetalHost> = walk
-        .each(&Read::selected::<BareMetalHost>(&filter.labels))
+    let hosts = walk
+        .each::<BareMetalHost>(&Read::selected::<BareMetalHost>(&filter.labels))
         .unwrap_or_default();
     let rows = hosts.iter().map(HostRow::of).filter(|row| filter.matches(row));
     let mut rows: Vec<HostRow> = rows.collect();

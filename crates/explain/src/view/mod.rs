@@ -18,6 +18,7 @@ use metal3_api::meta::Time;
 use serde::Serialize;
 
 use crate::chain::{NotRead, State};
+use crate::events::EventLine;
 use crate::snapshot::{Read, Snapshot};
 use crate::walk::Walk;
 
@@ -41,8 +42,8 @@ pub enum View {
     Consumers,
     /// A Cluster down to its hosts.
     Tree(String),
-    /// What happened to a host.
-    Timeline(String),
+    /// What happened to a host, with the history of its node in Ironic if it is given.
+    Timeline(String, Vec<EventLine>),
     /// What takes longest, and what fails.
     Top,
 }
@@ -100,8 +101,8 @@ impl View {
                 let (state, node) = tree::tree(&mut walk, name);
                 (state, Content::Tree(node))
             }
-            Self::Timeline(name) => {
-                let (state, moments) = timeline::moments(&mut walk, name);
+            Self::Timeline(name, history) => {
+                let (state, moments) = timeline::moments(&mut walk, name, history);
                 (state, Content::Timeline(moments))
             }
             Self::Top => (State::Ready, Content::Top(top::top(&mut walk, now))),

@@ -1,6 +1,11 @@
 //! Pools of addresses: how many are free, and who holds which.
 
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use metal3_api::cluster::{self, IPAddressClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
+use metal3_api::kind::Kind as _;
 use metal3_api::meta::ConditionStatus;
 use serde::Serialize;
 
@@ -8,13 +13,13 @@ use crate::snapshot::Read;
 use crate::walk::conditions::{Bad, first_bad};
 use crate::walk::{Walk, name};
 
-/// A pool.
+/// A pool of this project, or one of another provider with addresses in use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PoolRow {
     /// The namespace.
     pub namespace: String,
-    /// The name.
+    /// The name; with its kind before it if it is another provider's.
     pub name: String,
     /// Addresses of all ranges.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,7 +47,7 @@ pub struct PoolRow {
 pub struct Holder {
     /// The address.
     pub address: String,
-    /// The claim.
+    /// The claim; with its kind before it if it is Cluster API's.
     pub claim: String,
     /// Kind and name of the owner of the claim.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,55 +62,124 @@ const ORDER: [Bad; 3] = [
 ];
 
 pub(super) fn rows(walk: &mut Walk<'_>, only: Option<&str>) -> Vec<PoolRow> {
-    let pools: Option<Vec<IPPool>> = walk.each(&Read::list::<IPPool>(None));
-    let addresses: Option<Vec<IPAddress>> = walk.each(&Read::list::<IPAddress>(None));
-    let claims: Option<Vec<IPClaim>> = walk.each(&Read::list::<IPClaim>(None));
-    let pools = pools.unwrap_or_default();
-    let pools = pools
-        .iter()
-        .filter(|pool| only.is_none_or(|only| name(&pool.metadata) == only));
-    let rows = pools.map(|pool| row(pool, addresses.as_deref(), claims.as_deref().unwrap_or_default()));
-    let mut rows: Vec<PoolRow> = rows.collect();
+    let pools = walk.each::<IPPool>(&Read::list::<IPPool>(None));
+    let mut holders = Holders::of(walk);
+    let mut rows: Vec<PoolRow> = Vec::new();
+    for pool in pools.iter().flat_map(|pools| pools.iter()) {
+        let key = (
+            pool.metadata.namespace.clone().unwrap_or_default(),
+            name(&pool.metadata).to_owned(),
+        );
+        let held = holders.0.as_mut().map(|all| all.remove(&key).unwrap_or_default());
+        rows.push(row(pool, held));
+    }
+    // Pools of other providers, whose sizes are not known here. Without the right to read pools those of this project are among
+    // them.
+    for ((namespace, name), held) in holders.0.into_iter().flatten() {
+        rows.push(PoolRow {
+            used: Some(held.len().to_string()),
+            holders: Some(sorted(held)),
+            ..PoolRow::named(namespace, name)
+        });
+    }
+    let is_wanted = |row: &PoolRow| {
+        let bare = row.name.split_once('/').map_or(row.name.as_str(), |(_, name)| name);
+        only.is_none_or(|only| only == row.name || only == bare)
+    };
+    rows.retain(is_wanted);
     rows.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
     rows
 }
 
-fn row(pool: &IPPool, addresses: Option<&[IPAddress]>, claims: &[IPClaim]) -> PoolRow {
+impl PoolRow {
+    const fn named(namespace: String, name: String) -> Self {
+        Self {
+            namespace,
+            name,
+            total: None,
+            used: None,
+            free: None,
+            reserved: None,
+            reason: None,
+            holders: None,
+        }
+    }
+}
+
+fn row(pool: &IPPool, held: Option<Vec<Holder>>) -> PoolRow {
     let status = &pool.status;
-    let holders = addresses.map(|addresses| holders(pool, addresses, claims));
-    let counted = holders.as_ref().map(|holders| holders.len().to_string());
+    let counted = held.as_ref().map(|held| held.len().to_string());
+    let (namespace, name) = (pool.metadata.namespace.clone(), name(&pool.metadata).to_owned());
     PoolRow {
-        namespace: pool.metadata.namespace.clone().unwrap_or_default(),
-        name: name(&pool.metadata).to_owned(),
         total: status.capacity.clone(),
         used: status.allocated.clone().or(counted),
         free: status.available.clone(),
         reserved: status.reserved.clone(),
         reason: first_bad(&status.conditions, &ORDER).map(|bad| bad.reason.clone()),
-        holders,
+        holders: held.map(sorted),
+        ..PoolRow::named(namespace.unwrap_or_default(), name)
     }
 }
 
-fn holders(pool: &IPPool, addresses: &[IPAddress], claims: &[IPClaim]) -> Vec<Holder> {
-    let namespace = &pool.metadata.namespace;
-    let is_of_pool = |address: &&IPAddress| {
-        address.metadata.namespace == *namespace && address.spec.pool.name.as_deref() == Some(name(&pool.metadata))
-    };
-    let holder = |address: &IPAddress| {
-        let claim = address.spec.claim.name.clone().unwrap_or_default();
-        let found = claims
-            .iter()
-            .find(|one| one.metadata.namespace == *namespace && name(&one.metadata) == claim);
-        let owners = found.and_then(|one| one.metadata.owner_references.as_ref());
-        Holder {
-            address: address.spec.address.to_string(),
-            claim,
-            owner: owners
-                .and_then(|all| all.first())
-                .map(|one| format!("{}/{}", one.kind, one.name)),
+fn sorted(mut held: Vec<Holder>) -> Vec<Holder> {
+    held.sort_by_key(|holder| (holder.address.parse::<std::net::IpAddr>().ok(), holder.address.clone()));
+    held
+}
+
+/// The holders of addresses by namespace and pool. The name of a pool of another provider begins with its kind. Absent: addresses
+/// may not be read.
+struct Holders(Option<BTreeMap<(String, String), Vec<Holder>>>);
+
+impl Holders {
+    fn of(walk: &mut Walk<'_>) -> Self {
+        let own = walk.each::<IPAddress>(&Read::list::<IPAddress>(None));
+        let general = walk.each::<cluster::IPAddress>(&Read::list::<cluster::IPAddress>(None));
+        let claims = walk.each::<IPClaim>(&Read::list::<IPClaim>(None)).unwrap_or_default();
+        let general_claims = walk
+            .each::<IPAddressClaim>(&Read::list::<IPAddressClaim>(None))
+            .unwrap_or_default();
+        if own.is_none() && general.is_none() {
+            return Self(None);
         }
-    };
-    let mut holders: Vec<Holder> = addresses.iter().filter(is_of_pool).map(holder).collect();
-    holders.sort_by_key(|holder| (holder.address.parse::<std::net::IpAddr>().ok(), holder.address.clone()));
-    holders
+        let mut all: BTreeMap<(String, String), Vec<Holder>> = BTreeMap::new();
+        for address in own.iter().flat_map(|all| all.iter()) {
+            let namespace = address.metadata.namespace.clone().unwrap_or_default();
+            let claim = address.spec.claim.name.clone().unwrap_or_default();
+            let holder = Holder {
+                address: address.spec.address.to_string(),
+                owner: claims
+                    .named(&namespace, &claim)
+                    .and_then(|claim| owner(&claim.metadata)),
+                claim,
+            };
+            let pool = address.spec.pool.name.clone().unwrap_or_default();
+            all.entry((namespace, pool)).or_default().push(holder);
+        }
+        for address in general.iter().flat_map(|all| all.iter()) {
+            let namespace = address.metadata.namespace.clone().unwrap_or_default();
+            let claim = &address.spec.claim_ref.name;
+            let holder = Holder {
+                address: address.spec.address.clone(),
+                owner: general_claims
+                    .named(&namespace, claim)
+                    .and_then(|claim| owner(&claim.metadata)),
+                claim: format!("{}/{claim}", IPAddressClaim::KIND),
+            };
+            let pool = &address.spec.pool_ref;
+            let is_own = pool.kind == IPPool::KIND && pool.api_group == IPPool::GROUP;
+            let pool = if is_own {
+                pool.name.clone()
+            } else {
+                format!("{}/{}", pool.kind, pool.name)
+            };
+            all.entry((namespace, pool)).or_default().push(holder);
+        }
+        Self(Some(all))
+    }
+}
+
+/// Kind and name of the first owner.
+fn owner(meta: &ObjectMeta) -> Option<String> {
+    let first = meta.owner_references.as_ref()?.first()?;
+    Some(format!("{}/{}", first.kind, first.name))
 }

@@ -286,6 +286,51 @@ fn pool_shows_numbers_and_holders() {
     assert_eq!(absent.state, State::Absent);
 }
 
+/// The owner of such an address was not shown, and the pool of another provider was not there at all.
+#[test]
+fn addresses_of_general_claims_have_their_holders() {
+    let address = |name: &str, group: &str, kind: &str, address: &str| {
+        object(
+            "ipam.cluster.x-k8s.io/v1beta2",
+            "IPAddress",
+            name,
+            json!({ "spec": { "claimRef": { "name": name }, "address": address,
+                "poolRef": { "apiGroup": group, "kind": kind, "name": "lan" } } }),
+        )
+    };
+    let owner = json!([{ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Data", "name": "d0", "uid": "u" }]);
+    let claim = object(
+        "ipam.cluster.x-k8s.io/v1beta2",
+        "IPAddressClaim",
+        "own",
+        json!({ "metadata": { "ownerReferences": owner }, "spec": { "poolRef": { "kind": "IPPool", "name": "lan" } } }),
+    );
+    let pool = object(
+        "ipam.metal3.io/v1alpha1",
+        "IPPool",
+        "lan",
+        json!({ "status": { "capacity": "10" } }),
+    );
+    let objects = [
+        pool,
+        claim,
+        address("own", "ipam.metal3.io", "IPPool", "192.0.2.9"),
+        address("far", "ipam.cluster.x-k8s.io", "InClusterIPPool", "192.0.2.8"),
+    ];
+    assert_eq!(
+        text(&View::Pools(Some("lan".to_owned())), &objects),
+        [
+            "NAME                 TOTAL  USED  FREE  RESERVED  REASON",
+            "InClusterIPPool/lan  -      1     -     -         -",
+            "lan                  10     1     -     -         -",
+            "",
+            "POOL                 ADDRESS    CLAIM               OWNER",
+            "InClusterIPPool/lan  192.0.2.8  IPAddressClaim/far  -",
+            "lan                  192.0.2.9  IPAddressClaim/own  Metal3Data/d0",
+        ]
+    );
+}
+
 #[test]
 fn timeline_is_sorted_and_has_no_login() {
     let event = object(
@@ -302,17 +347,21 @@ fn timeline_is_sorted_and_has_no_login() {
         json!({ "status": { "conditions": condition,
         "operationHistory": { "inspect": { "start": "2026-01-01T00:10:00Z", "end": "2026-01-01T00:15:30Z" } } } }),
     );
+    let of_ironic = r#"[{"created_at": "2026-01-01T00:50:02+00:00", "severity": "ERROR", "event_type": "provisioning",
+        "event": "no lease, token=canary", "conductor": "c1"}]"#;
+    let history = crate::history::parse(of_ironic).unwrap();
     assert_eq!(
-        text(&View::Timeline("h1".to_owned()), &[one, event]),
+        text(&View::Timeline("h1".to_owned(), history), &[one, event]),
         [
-            "TIME                  STEP                 STATE                TOOK          ACTOR   CAUSE",
-            "2026-01-01T00:10:00Z  inspect              done                 5m30s         system  -",
-            "2026-01-01T00:49:59Z  Progressing          True (Provisioning)  -             system  -",
-            "2026-01-01T00:50:00Z  provision            running              10m0s so far  system  -",
-            "2026-01-01T00:50:01Z  ProvisioningStarted  event, 2 times       -             hosts   from https://***@h",
+            "TIME                  STEP                 STATE                TOOK          ACTOR       CAUSE",
+            "2026-01-01T00:10:00Z  inspect              done                 5m30s         system      -",
+            "2026-01-01T00:49:59Z  Progressing          True (Provisioning)  -             system      -",
+            "2026-01-01T00:50:00Z  provision            running              10m0s so far  system      -",
+            "2026-01-01T00:50:01Z  ProvisioningStarted  event, 2 times       -             hosts       from https://***@h",
+            "2026-01-01T00:50:02Z  provisioning         failed in Ironic     -             Ironic, c1  no lease, token=***",
         ]
     );
-    let absent = offline::report(&View::Timeline("x".to_owned()), &[], at("01:00:00"));
+    let absent = offline::report(&View::Timeline("x".to_owned(), Vec::new()), &[], at("01:00:00"));
     assert_eq!(absent.state, State::Absent);
 }
 

@@ -1,4 +1,4 @@
-//! What happened to a host, from its history, conditions and Events.
+//! What happened to a host, from its history, conditions and Events, and the history of its node in Ironic if it is given.
 
 use metal3_api::meta::{Condition, ConditionStatus, Time};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationHistory};
@@ -43,7 +43,7 @@ const fn is_false(value: &bool) -> bool {
     !*value
 }
 
-pub(super) fn moments(walk: &mut Walk<'_>, name: &str) -> (State, Vec<Moment>) {
+pub(super) fn moments(walk: &mut Walk<'_>, name: &str, history: &[EventLine]) -> (State, Vec<Moment>) {
     let id = ObjectId::of::<BareMetalHost>(name);
     let events = walk.answer(Read::Events(id));
     let host: BareMetalHost = match walk.find(name) {
@@ -68,6 +68,7 @@ pub(super) fn moments(walk: &mut Walk<'_>, name: &str) -> (State, Vec<Moment>) {
     moments.extend(host.status.last_updated.and_then(|time| of_error(time, &host)));
     let events = crate::events::lines(&events.unwrap_or_default());
     moments.extend(events.into_iter().map(of_event));
+    moments.extend(history.iter().cloned().map(of_history));
     moments.sort();
     (State::Ready, moments)
 }
@@ -159,6 +160,15 @@ fn of_event(event: EventLine) -> Moment {
         state,
         actor: event.source,
         cause: event.message,
+    }
+}
+
+/// An entry of the history of the node.
+fn of_history(entry: EventLine) -> Moment {
+    let state = if entry.warning { "failed in Ironic" } else { "in Ironic" };
+    Moment {
+        state: state.to_owned(),
+        ..of_event(entry)
     }
 }
 

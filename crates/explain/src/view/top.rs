@@ -1,5 +1,7 @@
 //! What takes longest, and what fails: as far as objects show it.
 
+use std::sync::Arc;
+
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::kind::Kind as _;
 use metal3_api::meta::Time;
@@ -7,6 +9,7 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
 use serde::Serialize;
 
 use super::host::HostRow;
+use crate::listed::Listed;
 use crate::snapshot::Read;
 use crate::steps::{Step, median};
 use crate::walk::conditions::{first_bad, since};
@@ -81,8 +84,8 @@ pub struct WaitRow {
 }
 
 pub(super) fn top(walk: &mut Walk<'_>, now: Time) -> Top {
-    let hosts: Vec<BareMetalHost> = walk.each(&Read::list::<BareMetalHost>(None)).unwrap_or_default();
-    let machines: Vec<Metal3Machine> = walk.each(&Read::list::<Metal3Machine>(None)).unwrap_or_default();
+    let hosts: Arc<Listed<BareMetalHost>> = walk.each(&Read::list::<BareMetalHost>(None)).unwrap_or_default();
+    let machines: Arc<Listed<Metal3Machine>> = walk.each(&Read::list::<Metal3Machine>(None)).unwrap_or_default();
     let mut waits: Vec<WaitRow> = hosts.iter().filter_map(|host| waiting_host(host, now)).collect();
     waits.extend(machines.iter().filter_map(|machine| waiting_machine(machine, now)));
     waits.sort_by(|a, b| (a.since, &a.namespace, &a.object).cmp(&(b.since, &b.namespace, &b.object)));
@@ -94,9 +97,9 @@ pub(super) fn top(walk: &mut Walk<'_>, now: Time) -> Top {
     }
 }
 
-fn steps(hosts: &[BareMetalHost]) -> Vec<StepRow> {
+fn steps(hosts: &Listed<BareMetalHost>) -> Vec<StepRow> {
     let row = |step: Step| {
-        let completed = step.completed(hosts);
+        let completed = step.completed(hosts.iter());
         let longest = completed.last();
         StepRow {
             step: step.as_str().to_owned(),
@@ -110,7 +113,7 @@ fn steps(hosts: &[BareMetalHost]) -> Vec<StepRow> {
     Step::ALL.into_iter().map(row).collect()
 }
 
-fn errors(hosts: &[BareMetalHost]) -> Vec<ErrorRow> {
+fn errors(hosts: &Listed<BareMetalHost>) -> Vec<ErrorRow> {
     let rows = hosts.iter().filter_map(|host| {
         let row = HostRow::of(host);
         Some(ErrorRow {

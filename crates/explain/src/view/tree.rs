@@ -1,11 +1,13 @@
 //! A Cluster down to its hosts, with what each object waits for.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use metal3_api::cluster::{Cluster, Machine, MachineDeployment};
 use metal3_api::infrastructure::names::HOST_ANNOTATION;
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3Machine};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim};
+use metal3_api::kind::Kind;
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde::Serialize;
@@ -13,10 +15,11 @@ use serde_json::Value;
 
 use super::host::HostRow;
 use crate::chain::{Link, State};
+use crate::listed::Listed;
 use crate::object::ObjectId;
 use crate::snapshot::Read;
 use crate::walk::cluster::is_control_plane;
-use crate::walk::{Walk, explain, is_owned_by, name};
+use crate::walk::{Walk, explain, name};
 
 const DEPLOYMENT_LABEL: &str = "cluster.x-k8s.io/deployment-name";
 
@@ -48,23 +51,24 @@ pub struct Node {
     pub children: Vec<Node>,
 }
 
-/// The objects of a Cluster, each list in the order of names.
+/// The objects below the machines of a Cluster.
 struct Parts {
-    machines: Vec<Machine>,
-    metal3_machines: Vec<Metal3Machine>,
-    claims: Vec<Metal3DataClaim>,
-    data: Vec<Metal3Data>,
-    ip_claims: Vec<IPClaim>,
-    addresses: Vec<IPAddress>,
-    hosts: Vec<BareMetalHost>,
+    namespace: String,
+    metal3_machines: Arc<Listed<Metal3Machine>>,
+    claims: Arc<Listed<Metal3DataClaim>>,
+    data: Arc<Listed<Metal3Data>>,
+    ip_claims: Arc<Listed<IPClaim>>,
+    addresses: Arc<Listed<IPAddress>>,
+    hosts: Arc<Listed<BareMetalHost>>,
 }
 
 /// The tree of a Cluster, with the state of the Cluster.
 pub(super) fn tree(walk: &mut Walk<'_>, cluster: &str) -> (State, Option<Node>) {
     let of_cluster = Some(cluster);
     let deployments = listed::<MachineDeployment>(walk, of_cluster);
-    let parts = Parts {
-        machines: listed(walk, of_cluster),
+    let machines = listed::<Machine>(walk, of_cluster);
+    let mut parts = Parts {
+        namespace: String::new(),
         metal3_machines: listed(walk, of_cluster),
         claims: listed(walk, None),
         data: listed(walk, None),
@@ -78,13 +82,14 @@ pub(super) fn tree(walk: &mut Walk<'_>, cluster: &str) -> (State, Option<Node>) 
     let Some(cluster) = found else {
         return (State::Absent, None);
     };
+    parts.namespace = cluster.metadata.namespace.clone().unwrap_or_default();
     let mut root = node(walk, ObjectId::of::<Cluster>(name(&cluster.metadata)));
     if let Some(reference) = &cluster.spec.infrastructure_ref {
         let id = ObjectId::foreign(&reference.api_group, &reference.kind, &reference.name);
         root.children.push(node(walk, id));
     }
     let (control, workers): (Vec<&Machine>, Vec<&Machine>) =
-        parts.machines.iter().partition(|one| is_control_plane(one));
+        by_name(&machines).into_iter().partition(|one| is_control_plane(one));
     let control: Vec<Node> = control
         .into_iter()
         .map(|machine| machine_node(walk, machine, &parts))
@@ -99,27 +104,37 @@ pub(super) fn tree(walk: &mut Walk<'_>, cluster: &str) -> (State, Option<Node>) 
         }
         None => root.children.extend(control),
     }
-    for deployment in &deployments {
+    root.children.extend(worker_nodes(walk, &workers, &deployments, &parts));
+    (root.state, Some(root))
+}
+
+/// The MachineDeployments with their machines, then the machines without one.
+fn worker_nodes(
+    walk: &mut Walk<'_>,
+    workers: &[&Machine],
+    deployments: &Listed<MachineDeployment>,
+    parts: &Parts,
+) -> Vec<Node> {
+    let mut of_deployments: BTreeMap<Option<&str>, Vec<&Machine>> = BTreeMap::new();
+    for machine in workers {
+        of_deployments.entry(deployment_of(machine)).or_default().push(machine);
+    }
+    let mut nodes = Vec::new();
+    for deployment in by_name(deployments) {
         let deployment = name(&deployment.metadata);
-        let own = workers
-            .iter()
-            .filter(|machine| deployment_of(machine) == Some(deployment));
-        let children = own.map(|machine| machine_node(walk, machine, &parts)).collect();
+        let own = of_deployments.remove(&Some(deployment)).unwrap_or_default();
+        let children = own.into_iter().map(|machine| machine_node(walk, machine, parts));
+        let children = children.collect();
         let id = ObjectId::of::<MachineDeployment>(deployment);
-        root.children.push(Node {
+        nodes.push(Node {
             children,
             ..node(walk, id)
         });
     }
-    let is_known = |machine: &Machine| {
-        deployments
-            .iter()
-            .any(|deployment| deployment_of(machine) == Some(name(&deployment.metadata)))
-    };
-    let others = workers.iter().filter(|machine| !is_known(machine));
-    let others: Vec<Node> = others.map(|machine| machine_node(walk, machine, &parts)).collect();
-    root.children.extend(others);
-    (root.state, Some(root))
+    let mut others: Vec<&Machine> = of_deployments.into_values().flatten().collect();
+    others.sort_by_key(|machine| name(&machine.metadata));
+    nodes.extend(others.into_iter().map(|machine| machine_node(walk, machine, parts)));
+    nodes
 }
 
 fn deployment_of(machine: &Machine) -> Option<&str> {
@@ -131,9 +146,14 @@ fn deployment_of(machine: &Machine) -> Option<&str> {
         .map(String::as_str)
 }
 
-/// The objects of a kind in the order of names; none while they are not known, which the report names.
-fn listed<K: metal3_api::kind::Kind>(walk: &mut Walk<'_>, cluster: Option<&str>) -> Vec<K> {
-    let mut found: Vec<K> = walk.each(&Read::list::<K>(cluster)).unwrap_or_default();
+/// The objects of a kind; none while they are not known, which the report names.
+fn listed<K: Kind>(walk: &mut Walk<'_>, cluster: Option<&str>) -> Arc<Listed<K>> {
+    walk.each(&Read::list::<K>(cluster)).unwrap_or_default()
+}
+
+/// The objects in the order of names.
+fn by_name<K: Kind>(listed: &Listed<K>) -> Vec<&K> {
+    let mut found: Vec<&K> = listed.iter().collect();
     found.sort_by(|a, b| name(a.meta()).cmp(name(b.meta())));
     found
 }
@@ -143,9 +163,7 @@ fn node(walk: &mut Walk<'_>, object: ObjectId) -> Node {
     let (state, first) = match explain(&object, walk.snapshot) {
         Ok(explanation) => {
             for not_read in explanation.not_read {
-                if !walk.not_read.contains(&not_read) {
-                    walk.not_read.push(not_read);
-                }
+                walk.note(not_read);
             }
             (explanation.state, explanation.chain.into_iter().next())
         }
@@ -177,10 +195,8 @@ fn machine_node(walk: &mut Walk<'_>, machine: &Machine, parts: &Parts) -> Node {
     }
     let reference = &machine.spec.infrastructure_ref;
     let id = ObjectId::foreign(&reference.api_group, &reference.kind, &reference.name);
-    let found = parts
-        .metal3_machines
-        .iter()
-        .find(|one| id.is::<Metal3Machine>() && name(&one.metadata) == id.name);
+    let found = parts.metal3_machines.named(&parts.namespace, &id.name);
+    let found = found.filter(|_| id.is::<Metal3Machine>());
     let mut infrastructure = node(walk, id);
     if let Some(found) = found {
         infrastructure.children = below(walk, found, parts);
@@ -192,14 +208,11 @@ fn machine_node(walk: &mut Walk<'_>, machine: &Machine, parts: &Parts) -> Node {
 /// Data, addresses and host of a machine.
 fn below(walk: &mut Walk<'_>, machine: &Metal3Machine, parts: &Parts) -> Vec<Node> {
     let mut nodes = Vec::new();
-    let claim = parts
-        .claims
-        .iter()
-        .find(|claim| name(&claim.metadata) == name(&machine.metadata));
+    let claim = parts.claims.named(&parts.namespace, name(&machine.metadata));
     if let Some(claim) = claim {
         let mut claim_node = node(walk, ObjectId::of::<Metal3DataClaim>(name(&claim.metadata)));
         let rendered = claim.status.rendered_data.as_ref().and_then(|one| one.name.as_deref());
-        let data = parts.data.iter().find(|data| Some(name(&data.metadata)) == rendered);
+        let data = rendered.and_then(|rendered| parts.data.named(&parts.namespace, rendered));
         claim_node
             .children
             .extend(data.map(|data| data_node(walk, data, parts)));
@@ -208,7 +221,7 @@ fn below(walk: &mut Walk<'_>, machine: &Metal3Machine, parts: &Parts) -> Vec<Nod
     let annotations = machine.metadata.annotations.as_ref();
     let key = annotations.and_then(|all| all.get(HOST_ANNOTATION));
     if let Some(host) = key.and_then(|key| key.rsplit('/').next()) {
-        let found = parts.hosts.iter().find(|one| name(&one.metadata) == host);
+        let found = parts.hosts.named(&parts.namespace, host);
         let mut host_node = node(walk, ObjectId::of::<BareMetalHost>(host));
         host_node.details = found.map(host_details).unwrap_or_default();
         nodes.push(host_node);
@@ -219,17 +232,16 @@ fn below(walk: &mut Walk<'_>, machine: &Metal3Machine, parts: &Parts) -> Vec<Nod
 fn data_node(walk: &mut Walk<'_>, data: &Metal3Data, parts: &Parts) -> Node {
     let mut data_node = node(walk, ObjectId::of::<Metal3Data>(name(&data.metadata)));
     let uid = data.metadata.uid.as_deref();
-    for claim in parts.ip_claims.iter().filter(|claim| is_owned_by(&claim.metadata, uid)) {
+    let mut claims: Vec<&IPClaim> = parts.ip_claims.owned_by(uid).collect();
+    claims.sort_by_key(|claim| name(&claim.metadata));
+    for claim in claims {
         let mut claim_node = node(walk, ObjectId::of::<IPClaim>(name(&claim.metadata)));
         let granted = claim
             .status
             .address
             .as_ref()
             .and_then(|address| address.name.as_deref());
-        let address = parts
-            .addresses
-            .iter()
-            .find(|address| Some(name(&address.metadata)) == granted);
+        let address = granted.and_then(|granted| parts.addresses.named(&parts.namespace, granted));
         if let Some(address) = address {
             claim_node.details.insert("address", address.spec.address.to_string());
         }

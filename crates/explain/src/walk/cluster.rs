@@ -9,7 +9,7 @@ use metal3_api::meta::ConditionStatus;
 use serde_json::Value;
 
 use super::conditions::{Bad, find, first_bad, link, reason_link, since};
-use super::{End, Next, Walk, in_namespace, is_deleting, is_owned_by, name, owner};
+use super::{End, Next, Walk, in_namespace, is_deleting, name, owner};
 use crate::chain::Link;
 use crate::object::ObjectId;
 use crate::snapshot::Read;
@@ -48,12 +48,8 @@ impl Walk<'_> {
             )));
         }
         let machines = self.list::<Machine>(Some(&at.name))?;
-        let total = machines.objects.len();
-        let mut waiting: Vec<&Machine> = machines
-            .objects
-            .iter()
-            .filter(|one| deleting || !is_running(one))
-            .collect();
+        let total = machines.len();
+        let mut waiting: Vec<&Machine> = machines.iter().filter(|one| deleting || !is_running(one)).collect();
         waiting.sort_by_key(|one| order(one));
         if let Some(first) = waiting.first() {
             let (count, verb) = (waiting.len(), if deleting { "exist" } else { "are not ready" });
@@ -153,7 +149,7 @@ impl Walk<'_> {
             let (message, since) = ready.map_or((String::new(), None), |one| (one.message.clone(), since(one)));
             self.push(reason_link(at, Area::Shared, "Deleting", &message, since));
             let machines = self.list::<Metal3Machine>(cluster_name)?;
-            let first = machines.objects.first();
+            let first = machines.iter().next();
             return machines.sought(first.map(|one| ObjectId::of::<Metal3Machine>(name(&one.metadata))));
         }
         if object.status.conditions.is_empty() {
@@ -189,13 +185,11 @@ impl Walk<'_> {
         if is(conditions::REASON_WAITING_FOR_IP_ADDRESS) {
             let uid = object.metadata.uid.as_deref();
             let claims = self.list::<IPClaim>(None)?;
-            let own = claims.objects.iter().find(|claim| is_owned_by(&claim.metadata, uid));
-            if let Some(claim) = own {
+            if let Some(claim) = claims.owned_by(uid).next() {
                 return Ok(Some(ObjectId::of::<IPClaim>(name(&claim.metadata))));
             }
             let general = self.list::<IPAddressClaim>(None)?;
-            let mut own = general.objects.iter();
-            let own = own.find(|claim| is_owned_by(&claim.metadata, uid));
+            let own = general.owned_by(uid).next();
             let own = own.map(|claim| ObjectId::of::<IPAddressClaim>(name(&claim.metadata)));
             return general.sought(own).and_then(|own| claims.sought(own));
         }

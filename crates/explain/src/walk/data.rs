@@ -6,7 +6,7 @@ use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::kind::Kind as _;
 
 use super::conditions::reason_link;
-use super::{End, Next, Walk, is_deleting, is_owned_by, name};
+use super::{End, Next, Walk, is_deleting, name};
 use crate::chain::Link;
 use crate::object::ObjectId;
 use crate::table::{Actor, Area, Severity};
@@ -131,13 +131,11 @@ impl Walk<'_> {
     ) -> Result<Next, End> {
         let uid = data.metadata.uid.as_deref();
         let claims = self.list::<IPClaim>(None)?;
-        let is_it = |claim: &&IPClaim| is_owned_by(&claim.metadata, uid) && is_sought(claim);
-        if let Some(claim) = claims.objects.iter().find(is_it) {
+        if let Some(claim) = claims.owned_by(uid).find(|claim| is_sought(claim)) {
             return Ok(Some(ObjectId::of::<IPClaim>(name(&claim.metadata))));
         }
         let general = self.list::<IPAddressClaim>(None)?;
-        let is_it = |claim: &&IPAddressClaim| is_owned_by(&claim.metadata, uid) && is_general_sought(claim);
-        let found = general.objects.iter().find(is_it);
+        let found = general.owned_by(uid).find(|claim| is_general_sought(claim));
         let found = found.map(|claim| ObjectId::of::<IPAddressClaim>(name(&claim.metadata)));
         general.sought(found).and_then(|found| claims.sought(found))
     }

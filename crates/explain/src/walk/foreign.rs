@@ -59,7 +59,7 @@ impl Walk<'_> {
 }
 
 /// The conditions of any version: providers may omit all but the type and the status.
-fn conditions(object: &Value) -> Vec<Condition> {
+pub(super) fn conditions(object: &Value) -> Vec<Condition> {
     let all = object.pointer("/status/conditions").and_then(Value::as_array);
     let all = all.map(Vec::as_slice).unwrap_or_default();
     let condition = |one: &Value| Condition {

@@ -1,5 +1,7 @@
 //! Machine and Metal3Machine.
 
+use std::collections::BTreeMap;
+
 use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::conditions::machine as conditions;
 use metal3_api::infrastructure::conditions::shared;
@@ -13,8 +15,10 @@ use super::cluster::{is_control_plane, is_infrastructure_ready, is_running};
 use super::conditions::{Bad, find, first_bad, link, reason_link, since};
 use super::{End, Next, Walk, is_deleting, name, owner};
 use crate::chain::Link;
+use crate::listed::Listed;
 use crate::object::ObjectId;
 use crate::table::{Actor, Area};
+use crate::work;
 
 /// What a Metal3Machine waits for, in the order of its steps.
 pub(crate) const ORDER: [Bad; 6] = [
@@ -145,17 +149,20 @@ impl Walk<'_> {
         let initialization = cluster.and_then(|cluster| cluster.status.initialization.as_ref());
         let is_initialized = initialization.is_some_and(|one| one.control_plane_initialized == Some(true));
         if !is_initialized && !is_control_plane(machine) {
-            let machines = self.list::<Machine>(Some(&machine.spec.cluster_name))?;
-            let mut machines = machines.objects.iter();
-            let first = machines.find(|one| is_control_plane(one) && !is_running(one));
-            if let Some(first) = first {
+            let cluster = &machine.spec.cluster_name;
+            let machines = self.list::<Machine>(Some(cluster))?;
+            let first = self.snapshot.memo(cluster.clone(), || {
+                let first = machines.iter().find(|one| is_control_plane(one) && !is_running(one));
+                FirstWaiting(first.map(|one| name(&one.metadata).to_owned()))
+            });
+            if let Some(first) = &first.0 {
                 self.push(Link::plain(
                     at,
                     "waits for the first machine of the control plane",
                     Actor::System,
                     "",
                 ));
-                return Ok(Some(ObjectId::of::<Machine>(name(&first.metadata))));
+                return Ok(Some(ObjectId::of::<Machine>(first)));
             }
         }
         let cure = "Name a Secret in spec.bootstrap.dataSecretName, or a bootstrap object in spec.bootstrap.configRef.";
@@ -283,19 +290,43 @@ impl Walk<'_> {
             return Ok(None);
         };
         let hosts = self.list::<BareMetalHost>(None)?;
-        let is_wanted = |host: &&BareMetalHost| {
+        let unavailable = self.snapshot.memo(String::new(), || Unavailable::of(&hosts));
+        // Machines of one template have the same selector.
+        let question = serde_json::to_string(&machine.spec.host_selector).unwrap_or_default();
+        let first = self.snapshot.memo(question, || {
+            let mut free = unavailable.0.iter().inspect(|_| work::visit());
+            let found = free.find(|(_, labels)| selector.as_ref().is_none_or(|selector| selector.matches(labels)));
+            FirstUnavailable(found.map(|(host, _)| host.clone()))
+        });
+        hosts.sought(first.0.as_ref().map(|host| ObjectId::of::<BareMetalHost>(host)))
+    }
+}
+
+/// The first machine of the control plane of a Cluster that does not run.
+struct FirstWaiting(Option<String>);
+
+/// The first of the hosts that a selector matches.
+struct FirstUnavailable(Option<String>);
+
+/// The names and labels of the hosts without consumer that no machine can have now, those with an error first.
+struct Unavailable(Vec<(String, BTreeMap<String, String>)>);
+
+impl Unavailable {
+    fn of(hosts: &Listed<BareMetalHost>) -> Self {
+        let is_free = |host: &&BareMetalHost| {
             let annotations = host.metadata.annotations.as_ref();
-            let labels = host.metadata.labels.clone().unwrap_or_default();
             host.spec.consumer_ref.is_none()
                 && host.spec.externally_provisioned != Some(true)
                 && annotations.is_none_or(|all| !all.contains_key(UNHEALTHY_ANNOTATION))
-                && selector.as_ref().is_none_or(|selector| selector.matches(&labels))
+                && super::host::is_unavailable(host)
         };
-        let free = hosts.objects.iter().filter(is_wanted);
-        let mut free: Vec<&BareMetalHost> = free.filter(|host| super::host::is_unavailable(host)).collect();
+        let mut free: Vec<&BareMetalHost> = hosts.iter().filter(is_free).collect();
         free.sort_by_key(|host| (host.status.error_type.is_none(), name(&host.metadata).to_owned()));
-        let first = free.first();
-        hosts.sought(first.map(|host| ObjectId::of::<BareMetalHost>(name(&host.metadata))))
+        let labels = |host: &BareMetalHost| host.metadata.labels.clone().unwrap_or_default();
+        let free = free
+            .into_iter()
+            .map(|host| (name(&host.metadata).to_owned(), labels(host)));
+        Self(free.collect())
     }
 }
 

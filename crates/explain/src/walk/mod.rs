@@ -8,26 +8,33 @@ mod foreign;
 mod host;
 mod machine;
 mod remediation;
+mod stated;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use metal3_api::cluster::{Cluster, IPAddressClaim, Machine};
+use metal3_api::cluster::{Cluster, IPAddressClaim, Machine, MachineDeployment};
 use metal3_api::infrastructure::v1beta2::{
-    Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine, Metal3Remediation,
+    Metal3Cluster, Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine, Metal3MachineTemplate,
+    Metal3Remediation,
 };
-use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
+use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_api::kind::Kind;
-use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostFirmwareSettings};
 use metal3_domain::uri::public_text;
 use serde_json::Value;
 
 use crate::chain::{Explanation, Link, NotRead, State};
 use crate::events;
+use crate::listed::Listed;
 use crate::object::{ObjectId, SECRET};
-use crate::snapshot::{Read, Snapshot, Unread, name_of};
+use crate::snapshot::{Read, Snapshot, Unread, decode};
 use crate::steps::{Step, median};
-use crate::table::Actor;
+use crate::table::{Actor, Area};
+use crate::work;
+
+use stated::is_unserved;
 
 pub(crate) use machine::ORDER as MACHINE_ORDER;
 
@@ -102,7 +109,7 @@ pub fn with_background(mut explanation: Explanation, snapshot: &Snapshot) -> Res
     let step = last.reason.as_deref().and_then(Step::of_reason);
     if let Some(step) = step.filter(|_| last.object.is::<BareMetalHost>()) {
         let hosts = walk.each(&Read::list::<BareMetalHost>(None));
-        last.usual_seconds = hosts.and_then(|hosts| median(&step.completed(&hosts)));
+        last.usual_seconds = hosts.and_then(|hosts| median(&step.completed(hosts.iter())));
     }
     let missing = snapshot.missing(walk.wanted);
     if !missing.is_empty() {
@@ -133,27 +140,12 @@ pub(crate) enum End {
 /// The next object, or `None` at the last link.
 pub(crate) type Next = Option<ObjectId>;
 
-/// The objects of a list that can be decoded.
-pub(crate) struct Listed<K> {
-    pub(crate) objects: Vec<K>,
-    /// Whether these are all.
-    pub(crate) is_complete: bool,
-}
-
-impl<K> Listed<K> {
-    /// The object that was sought among these. One that cannot be decoded may be the object that was not found.
-    fn sought(&self, found: Next) -> Result<Next, End> {
-        match found {
-            None if !self.is_complete => Err(End::Unread),
-            found => Ok(found),
-        }
-    }
-}
-
 pub(crate) struct Walk<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) wanted: BTreeSet<Read>,
     pub(crate) not_read: Vec<NotRead>,
+    /// What they are about.
+    noted: BTreeSet<Read>,
     chain: Vec<Link>,
 }
 
@@ -163,6 +155,7 @@ impl<'a> Walk<'a> {
             snapshot,
             wanted: BTreeSet::new(),
             not_read: Vec::new(),
+            noted: BTreeSet::new(),
             chain: Vec::new(),
         }
     }
@@ -183,13 +176,19 @@ impl Walk<'_> {
             at if at.is::<IPPool>() => self.pool(at),
             at if at.is::<BareMetalHost>() => self.host(at),
             at if at.is::<Metal3Remediation>() => self.remediation(at),
+            at if at.is::<Metal3MachineTemplate>() => self.machine_template(at),
+            at if at.is::<HostFirmwareSettings>() => self.firmware_settings(at),
+            at if at.is::<IPAddress>() => self.stated(at, Area::Addresses),
+            at if at.is::<HardwareData>() => self.stated(at, Area::Hosts),
+            at if is_unserved(at) => self.unserved(at),
+            at if at.is::<MachineDeployment>() => self.machine_deployment(at),
             at if at.kind == SECRET.kind && at.group == SECRET.group => self.secret(at),
             at => self.foreign(at),
         }
     }
 
     /// The answer to a read; `End::Wanted` until it is read.
-    pub(crate) fn answer(&mut self, read: Read) -> Result<Vec<Value>, End> {
+    pub(crate) fn answer(&mut self, read: Read) -> Result<Vec<Arc<Value>>, End> {
         let answer = self.snapshot.get(&read);
         self.wanted.insert(read.clone());
         match answer {
@@ -200,11 +199,15 @@ impl Walk<'_> {
     }
 
     pub(crate) fn unread(&mut self, what: Read, why: Unread) -> End {
-        let entry = NotRead { what, why };
-        if !self.not_read.contains(&entry) {
+        self.note(NotRead { what, why });
+        End::Unread
+    }
+
+    /// Names what could not be read, once.
+    pub(crate) fn note(&mut self, entry: NotRead) {
+        if self.noted.insert(entry.what.clone()) {
             self.not_read.push(entry);
         }
-        End::Unread
     }
 
     /// An object that the chain needs: a link reports it when it does not exist.
@@ -218,42 +221,41 @@ impl Walk<'_> {
     /// An object; `None` when it does not exist.
     pub(crate) fn find<K: Kind>(&mut self, name: &str) -> Result<Option<K>, End> {
         let read = Read::Object(ObjectId::of::<K>(name));
-        let found = self.answer(read.clone())?;
-        found.into_iter().next().map(|one| self.decoded(&read, one)).transpose()
+        let Some(found) = self.answer(read.clone())?.into_iter().next() else {
+            return Ok(None);
+        };
+        work::visit();
+        match decode(&found) {
+            Ok(object) => Ok(Some(object)),
+            Err(why) => Err(self.unread(read, why)),
+        }
     }
 
     /// The objects of a read that can be decoded. `None` if none could be read, or none was read yet.
-    pub(crate) fn each<K: Kind>(&mut self, read: &Read) -> Option<Vec<K>> {
-        self.listed(read).ok().map(|listed| listed.objects)
+    pub(crate) fn each<K: Kind>(&mut self, read: &Read) -> Option<Arc<Listed<K>>> {
+        self.listed(read).ok()
     }
 
     /// The objects of a kind, of a Cluster or of the namespace.
-    fn list<K: Kind>(&mut self, cluster: Option<&str>) -> Result<Listed<K>, End> {
+    fn list<K: Kind>(&mut self, cluster: Option<&str>) -> Result<Arc<Listed<K>>, End> {
         self.listed(&Read::list::<K>(cluster))
     }
 
     /// The objects of a read. One that cannot be decoded is reported by its name and left out. A kind that is not installed
     /// has no objects.
-    fn listed<K: Kind>(&mut self, read: &Read) -> Result<Listed<K>, End> {
-        let found = match self.snapshot.get(read) {
-            Some(Err(Unread::NotInstalled)) => {
-                self.wanted.insert(read.clone());
-                Vec::new()
+    pub(crate) fn listed<K: Kind>(&mut self, read: &Read) -> Result<Arc<Listed<K>>, End> {
+        self.wanted.insert(read.clone());
+        match self.snapshot.decoded::<K>(read) {
+            None => Err(End::Wanted),
+            Some(Err(Unread::NotInstalled)) => Ok(Arc::default()),
+            Some(Err(why)) => Err(self.unread(read.clone(), why)),
+            Some(Ok(listed)) => {
+                for one in listed.unreadable() {
+                    self.note(one.clone());
+                }
+                Ok(listed)
             }
-            _ => self.answer(read.clone())?,
-        };
-        let total = found.len();
-        let decoded = found.into_iter().filter_map(|one| {
-            let read = Read::Object(ObjectId::of::<K>(name_of(&one)));
-            self.decoded(&read, one).ok()
-        });
-        let objects: Vec<K> = decoded.collect();
-        let is_complete = objects.len() == total;
-        Ok(Listed { objects, is_complete })
-    }
-
-    fn decoded<K: Kind>(&mut self, read: &Read, value: Value) -> Result<K, End> {
-        serde_json::from_value(value).map_err(|why| self.unread(read.clone(), Unread::undecodable(&why)))
+        }
     }
 
     /// A link about an object that does not exist.
@@ -325,12 +327,6 @@ pub(crate) fn owner<K: Kind>(meta: &ObjectMeta) -> Option<&str> {
         .iter()
         .find(|owner| owner.kind == K::KIND && group(&owner.api_version) == K::GROUP);
     found.map(|owner| owner.name.as_str())
-}
-
-/// Whether an object with this UID owns it.
-pub(crate) fn is_owned_by(meta: &ObjectMeta, uid: Option<&str>) -> bool {
-    let owners = meta.owner_references.as_deref().unwrap_or_default();
-    uid.is_some_and(|uid| owners.iter().any(|owner| owner.uid == uid))
 }
 
 #[cfg(test)]

@@ -387,4 +387,5 @@ mod hosts;
 mod lists;
 mod machine;
 mod running;
+mod stated;
 mod usual;

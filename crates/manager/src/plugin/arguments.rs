@@ -8,7 +8,7 @@ use metal3_explain::labels;
 use metal3_explain::view::{Filter, View};
 
 use super::words::{Takes, Word, find, usage};
-use crate::why::Output;
+use crate::output::Output;
 
 /// A question, and the form of its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct Command {
     pub output: Output,
     /// Whether changes are printed too.
     pub watch: bool,
+    /// The file with the history of a node in Ironic.
+    pub ironic_history: Option<String>,
 }
 
 /// What is asked.
@@ -80,6 +82,7 @@ pub fn parse(word: &str, arguments: impl IntoIterator<Item = String>) -> Result<
     let kubeconfig = take("--kubeconfig");
     let watch = take("--watch").is_some();
     let file = take("--file");
+    let ironic_history = take("--ironic-history");
     let filter = Filter {
         labels: take("--selector").unwrap_or_default(),
         state: take("--state"),
@@ -104,6 +107,7 @@ pub fn parse(word: &str, arguments: impl IntoIterator<Item = String>) -> Result<
         scope,
         output,
         watch,
+        ironic_history,
     };
     Ok((command, kubeconfig))
 }
@@ -111,7 +115,7 @@ pub fn parse(word: &str, arguments: impl IntoIterator<Item = String>) -> Result<
 fn ask(word: &Word, words: &[String], filter: Filter, file: Option<String>) -> Result<Ask> {
     let view = match (word.name, words) {
         ("tree", [name]) => View::Tree(name.clone()),
-        ("timeline", [name]) => View::Timeline(name.clone()),
+        ("timeline", [name]) => View::Timeline(name.clone(), Vec::new()),
         ("pools", []) => View::Pools(None),
         ("pools", [name]) => View::Pools(Some(name.clone())),
         ("hosts", []) => View::Hosts(filter),

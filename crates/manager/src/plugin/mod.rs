@@ -16,12 +16,12 @@ use kube::Client;
 use metal3_api::meta::Time;
 use metal3_domain::yaml;
 use metal3_explain::bundle::{self, Logs, tar};
-use metal3_explain::view::{View, render};
-use metal3_explain::{Snapshot, State, Unread, text};
+use metal3_explain::view::{Report, View, render};
+use metal3_explain::{EventLine, Snapshot, State, Unread, text};
 use serde::Serialize;
 
+use crate::output::Output;
 use crate::reader::Reader;
-use crate::why::Output;
 
 pub use arguments::{Ask, Command, Scope, parse};
 pub use words::{candidates, completion, help};
@@ -51,13 +51,16 @@ impl Command {
             Ask::View(View::Hosts(filter)) if self.watch => {
                 watch::hosts(&mut reader, filter, (namespace, self.output), now, print).await
             }
+            Ask::View(View::Timeline(host, _)) => {
+                let history = history(self.ironic_history.as_deref())?;
+                let view = View::Timeline(host.clone(), history);
+                let report = reader.ask(|snapshot| view.report(snapshot, now())).await?;
+                print(&self.shown(&report, namespace, now())?);
+                Ok(report.state)
+            }
             Ask::View(view) => {
                 let report = reader.ask(|snapshot| view.report(snapshot, now())).await?;
-                let shown = match self.output {
-                    Output::Text => render(&report, namespace, now()),
-                    Output::Json | Output::Yaml => document(&report, self.output)?,
-                };
-                print(&shown);
+                print(&self.shown(&report, namespace, now())?);
                 Ok(report.state)
             }
             Ask::Bundle(file) => {
@@ -68,6 +71,22 @@ impl Command {
             }
         }
     }
+}
+
+impl Command {
+    fn shown(&self, report: &Report, namespace: Option<&str>, now: Time) -> Result<String> {
+        match self.output {
+            Output::Text => Ok(render(report, namespace, now)),
+            Output::Json | Output::Yaml => document(report, self.output),
+        }
+    }
+}
+
+/// The entries of the file with the history of a node.
+pub(crate) fn history(file: Option<&str>) -> Result<Vec<EventLine>> {
+    let Some(file) = file else { return Ok(Vec::new()) };
+    let text = std::fs::read_to_string(file).with_context(|| format!("read {file}"))?;
+    metal3_explain::history::parse(&text).map_err(|why| anyhow::anyhow!("--ironic-history {file}: {why}"))
 }
 
 /// A value for programs. It does not control a terminal either.
@@ -90,12 +109,16 @@ async fn save(
 ) -> Result<(String, State)> {
     let mut snapshot = Snapshot::default();
     let mut unread = logs.1.len();
-    for read in bundle::reads() {
-        let answer = reader.read(&read).await;
-        if answer.as_ref().is_err_and(|why| *why != Unread::NotInstalled) {
-            unread += 1;
+    let mut reads = bundle::reads();
+    while !reads.is_empty() {
+        for read in reads {
+            let answer = reader.read(&read).await;
+            if answer.as_ref().is_err_and(|why| *why != Unread::NotInstalled) {
+                unread += 1;
+            }
+            snapshot.insert(read, answer);
         }
-        snapshot.insert(read, answer);
+        reads = bundle::further(&snapshot);
     }
     let files = bundle::files(&snapshot, logs, namespace, now);
     let archive = tar::archive(&files, now.get().timestamp());

@@ -50,7 +50,14 @@ const KUBECONFIG: Flag = flag(
 );
 const OUTPUT: Flag = flag("--output", "-o", Takes::Value, "text, json or yaml");
 const ALL: Flag = flag("--all-namespaces", "-A", Takes::Nothing, "all namespaces");
+const HISTORY: Flag = flag(
+    "--ironic-history",
+    "",
+    Takes::Value,
+    "a file with the history of the node in Ironic, as JSON",
+);
 const OF_ONE: &[Flag] = &[NAMESPACE, OUTPUT, KUBECONFIG];
+const OF_HOST: &[Flag] = &[NAMESPACE, OUTPUT, KUBECONFIG, HISTORY];
 const OF_MANY: &[Flag] = &[NAMESPACE, ALL, OUTPUT, KUBECONFIG];
 
 /// All words that this module performs.
@@ -109,7 +116,7 @@ pub(super) const WORDS: &[Word] = &[
     Word {
         name: "timeline",
         arguments: "HOST",
-        flags: OF_ONE,
+        flags: OF_HOST,
         help: "what happened to a host, with durations and causes",
     },
     Word {
@@ -215,7 +222,7 @@ pub fn candidates(typed: &[String]) -> Vec<String> {
                 .map(|known| format!("{}/", known.kind.to_ascii_lowercase()));
             kinds.filter(|kind| kind.starts_with(last)).collect()
         }
-        ("why", _) => started(OF_ONE.iter().map(|flag| flag.name), last),
+        ("why", _) => started(OF_HOST.iter().map(|flag| flag.name), last),
         ("completion", _) => started(["bash", "zsh", "fish", "kubectl"], last),
         (_, Some(word)) => started(word.flags.iter().map(|flag| flag.name), last),
         (_, None) => Vec::new(),

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use metal3_preflight::{Direction, Series};
 
-use crate::why::Output;
+use crate::output::Output;
 
 /// The question.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use metal3_preflight::{Facts, KINDS, Objects, Report, render, report};
 
 pub use arguments::{Preflight, parse};
 
-use crate::why::Output;
+use crate::output::Output;
 use reader::Reader;
 
 impl Preflight {

@@ -1,7 +1,9 @@
 //! The arguments of `why`.
 
 use anyhow::{Context as _, Result, bail};
-use metal3_explain::{KINDS, ObjectId, kind_named};
+use metal3_explain::{KINDS, ObjectId, WITHOUT_WAITS, kind_named};
+
+use crate::output::Output;
 
 /// The question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,34 +14,11 @@ pub struct Why {
     pub namespace: Option<String>,
     /// The form of the output.
     pub output: Output,
+    /// The file with the history of the host's node in Ironic.
+    pub ironic_history: Option<String>,
 }
 
-/// The form of the output.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Output {
-    /// For people.
-    #[default]
-    Text,
-    /// For programs.
-    Json,
-    /// For programs.
-    Yaml,
-}
-
-impl Output {
-    /// The form with this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "text" => Some(Self::Text),
-            "json" => Some(Self::Json),
-            "yaml" => Some(Self::Yaml),
-            _ => None,
-        }
-    }
-}
-
-const VALID: &str = "use why KIND/NAME, -n NAMESPACE, -o text|json|yaml, --kubeconfig FILE";
+const VALID: &str = "use why KIND/NAME, -n NAMESPACE, -o text|json|yaml, --kubeconfig FILE, --ironic-history FILE";
 
 /// Parses the arguments after `why`, and returns the kubeconfig too.
 ///
@@ -47,6 +26,7 @@ const VALID: &str = "use why KIND/NAME, -n NAMESPACE, -o text|json|yaml, --kubec
 /// Names the argument and the valid ones.
 pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Why, Option<String>)> {
     let (mut words, mut namespace, mut output, mut kubeconfig) = (Vec::new(), None, None, None);
+    let mut ironic_history = None;
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         if !argument.starts_with('-') {
@@ -61,6 +41,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Why, Option
             "-n" | "--namespace" => &mut namespace,
             "-o" | "--output" => &mut output,
             "--kubeconfig" => &mut kubeconfig,
+            "--ironic-history" => &mut ironic_history,
             _ => bail!("{name:?}: {VALID}"),
         };
         *place = Some(value.with_context(|| format!("{name} has no value; {VALID}"))?);
@@ -75,6 +56,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Why, Option
             object,
             namespace,
             output,
+            ironic_history,
         },
         kubeconfig,
     ))
@@ -93,6 +75,12 @@ fn object(words: &[String]) -> Result<ObjectId> {
         let kinds: Vec<&str> = KINDS.iter().map(|known| known.kind).collect();
         format!("{kind:?} is not a kind that is explained: {}", kinds.join(", "))
     })?;
+    if WITHOUT_WAITS.contains(known) {
+        bail!(
+            "a {} waits for nothing: it has neither conditions nor finalizers; ask about the object that uses it",
+            known.kind
+        );
+    }
     if name.is_empty() {
         bail!("{kind:?} without a name; {VALID}");
     }

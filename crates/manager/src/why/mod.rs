@@ -8,11 +8,13 @@ mod arguments;
 use anyhow::Result;
 use kube::Client;
 use metal3_api::meta::Time;
+use metal3_explain::history::with_history;
 use metal3_explain::{Explanation, State, explain, text, with_background};
 
-pub use arguments::{Output, Why, parse};
+pub use crate::output::Output;
+pub use arguments::{Why, parse};
 
-use crate::plugin::document;
+use crate::plugin::{self, document};
 use crate::reader::Reader;
 
 impl Why {
@@ -32,7 +34,8 @@ impl Why {
     /// When the explanation does not end.
     pub async fn run(&self, client: &Client, namespace: &str, now: Time) -> Result<(String, State)> {
         let namespace = self.namespace.as_deref().unwrap_or(namespace);
-        let explanation = self.explain(client, namespace).await?;
+        let history = plugin::history(self.ironic_history.as_deref())?;
+        let explanation = with_history(self.explain(client, namespace).await?, &history);
         let output = match self.output {
             Output::Text => text::render(&explanation, namespace, now),
             Output::Json | Output::Yaml => document(&explanation, self.output)?,

@@ -337,6 +337,29 @@ fn script_for_bash_completes_what_the_program_prints() {
     assert_eq!(String::from_utf8(output.stdout).unwrap().trim(), "tree top");
 }
 
+#[tokio::test(start_paused = true)]
+async fn history_of_ironic_comes_from_a_file_and_no_login_is_shown() {
+    let world = world().await;
+    create_host(&world, "h0", json!({})).await;
+    let file = std::env::temp_dir().join(format!("metal3-history-{}.json", std::process::id()));
+    let history = r#"{"history": [{"created_at": "2026-01-01T00:00:00+00:00", "severity": "ERROR", "event_type": "power",
+        "event": "get https://u:canary@192.0.2.1/x failed", "conductor": "c1"}]}"#;
+    std::fs::write(&file, history).unwrap();
+    let (text, state) = answer(&world, &format!("timeline h0 --ironic-history {}", file.display())).await;
+    assert_eq!(state, State::Ready, "{text}");
+    assert!(
+        text.contains("failed in Ironic") && text.contains("Ironic, c1"),
+        "{text}"
+    );
+    assert!(!text.contains("canary"), "{text}");
+    std::fs::write(&file, "<html>").unwrap();
+    let (wanted, _) = parse("timeline", words(&format!("h0 --ironic-history={}", file.display()))).unwrap();
+    let client = world.cluster.client("user");
+    let ended = wanted.run(&client, NAMESPACE, Time::default, &mut |_: &str| {}).await;
+    assert!(format!("{:#}", ended.unwrap_err()).contains("not JSON"));
+    std::fs::remove_file(&file).unwrap();
+}
+
 /// A Go manager up to 1.12 serves `v1beta1` only.
 #[tokio::test(start_paused = true)]
 async fn objects_of_another_version_are_not_known_rather_than_absent() {

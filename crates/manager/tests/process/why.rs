@@ -92,12 +92,14 @@ async fn output_for_programs_has_the_chain() {
 
 #[test]
 fn arguments_of_why_are_checked() {
-    let (wanted, kubeconfig) = parse(words("ipclaims/c0 -n lab --kubeconfig=k -o yaml")).unwrap();
+    let (wanted, kubeconfig) = parse(words("ipclaims/c0 -n lab --kubeconfig=k -o yaml --ironic-history f")).unwrap();
     let Why {
         object,
         namespace,
         output,
+        ironic_history,
     } = wanted;
+    assert_eq!(ironic_history.as_deref(), Some("f"));
     assert_eq!(
         (object.to_string().as_str(), namespace.as_deref()),
         ("IPClaim/c0", Some("lab"))
@@ -107,6 +109,7 @@ fn arguments_of_why_are_checked() {
         ("", "name one object"),
         ("host", "is not KIND/NAME"),
         ("pod/x", "BareMetalHost"),
+        ("firmwareschema/x", "waits for nothing"),
         ("bmh/", "without a name"),
         ("bmh/x -o xml", "text|json|yaml"),
         ("bmh/x -n", "has no value"),

@@ -1,0 +1,181 @@
+//! Kinds whose waits their own status and conditions state in full, and those that no controller of this project serves.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use metal3_api::cluster::names::DEPLOYMENT_NAME_LABEL;
+use metal3_api::cluster::{Machine, MachineDeployment};
+use metal3_api::infrastructure::v1beta2::{HostSelector, Metal3MachineTemplate};
+use metal3_api::meta::ConditionStatus;
+use metal3_api::metal3::v1alpha1::{
+    BMCEventSubscription, BareMetalHost, BareMetalSwitch, DataImage, HostClaim, HostFirmwareComponents,
+    HostFirmwareSettings, HostNetworkAttachment, PreprovisioningImage,
+};
+use serde_json::Value;
+
+use super::cluster::is_running;
+use super::conditions::{Bad, find, first_bad, link, reason_link};
+use super::foreign::conditions;
+use super::{End, Next, Walk, is_deleting, name};
+use crate::chain::Link;
+use crate::object::ObjectId;
+use crate::snapshot::{Read, text};
+use crate::table::{Actor, Area};
+
+/// The conditions of these kinds that state a problem.
+const ORDER: [Bad; 6] = [
+    ("Error", ConditionStatus::True),
+    ("Valid", ConditionStatus::False),
+    ("Associated", ConditionStatus::False),
+    ("Synchronized", ConditionStatus::False),
+    ("Provisioned", ConditionStatus::False),
+    ("Ready", ConditionStatus::False),
+];
+
+/// Whether no controller of this project serves the kind.
+pub(super) fn is_unserved(at: &ObjectId) -> bool {
+    at.is::<HostFirmwareComponents>()
+        || at.is::<PreprovisioningImage>()
+        || at.is::<DataImage>()
+        || at.is::<BMCEventSubscription>()
+        || at.is::<HostClaim>()
+        || at.is::<HostNetworkAttachment>()
+        || at.is::<BareMetalSwitch>()
+}
+
+impl Walk<'_> {
+    /// What the object states itself.
+    pub(crate) fn stated(&mut self, at: &ObjectId, area: Area) -> Result<Next, End> {
+        let Some(object) = self.answer(Read::Object(at.clone()))?.into_iter().next() else {
+            return Err(self.absent(at));
+        };
+        self.push_stated(at, area, &object);
+        Ok(None)
+    }
+
+    /// A kind that only a Go manager serves. Without a status nothing serves the object.
+    pub(crate) fn unserved(&mut self, at: &ObjectId) -> Result<Next, End> {
+        let Some(object) = self.answer(Read::Object(at.clone()))?.into_iter().next() else {
+            return Err(self.absent(at));
+        };
+        let has_status = object
+            .pointer("/status")
+            .and_then(Value::as_object)
+            .is_some_and(|all| !all.is_empty());
+        if !self.push_stated(at, Area::Unserved, &object) && !has_status {
+            let message = "its status is empty, and no controller of this program serves the kind";
+            self.push(reason_link(at, Area::Unserved, "KindUnserved", message, None));
+        }
+        Ok(None)
+    }
+
+    /// Whether the object states a wait, which a link then reports.
+    fn push_stated(&mut self, at: &ObjectId, area: Area, object: &Value) -> bool {
+        let meta = object.get("metadata").cloned().unwrap_or_default();
+        let meta: ObjectMeta = serde_json::from_value(meta).unwrap_or_default();
+        if self.is_paused(at, &meta, None) {
+            return true;
+        }
+        if is_deleting(&meta) {
+            self.push_deleting(at, &meta);
+            return true;
+        }
+        let conditions = conditions(object);
+        if let Some(bad) = first_bad(&conditions, &ORDER) {
+            let link = link(at, area, bad);
+            self.push(link);
+            return true;
+        }
+        let errors = ["/status/error/message", "/status/error", "/status/errorMessage"];
+        let Some(message) = errors
+            .map(|place| text(object, place))
+            .into_iter()
+            .find(|text| !text.is_empty())
+        else {
+            return false;
+        };
+        self.push(Link {
+            message: message.to_owned(),
+            ..Link::plain(at, "has an error", Actor::User, "Do what the message says.")
+        });
+        true
+    }
+
+    /// Settings that the machine does not have yet: its host applies them while it is prepared.
+    pub(crate) fn firmware_settings(&mut self, at: &ObjectId) -> Result<Next, End> {
+        let settings: HostFirmwareSettings = self.required(at)?;
+        if is_deleting(&settings.metadata) {
+            self.push_deleting(at, &settings.metadata);
+            return Ok(None);
+        }
+        let all = &settings.status.conditions;
+        if let Some(bad) = first_bad(all, &[("Valid", ConditionStatus::False)]) {
+            let link = link(at, Area::Settings, bad);
+            self.push(link);
+            return Ok(None);
+        }
+        let changed = find(all, "ChangeDetected").filter(|one| one.status == ConditionStatus::True);
+        let host = self.find::<BareMetalHost>(&at.name)?;
+        let (Some(changed), Some(_)) = (changed, host) else {
+            return Ok(None);
+        };
+        let cure = "They are applied when the host is prepared the next time; a machine in use is never changed.";
+        self.push(Link {
+            message: changed.message.clone(),
+            ..Link::plain(at, "has settings that the machine does not have", Actor::System, cure)
+        });
+        Ok(Some(ObjectId::of::<BareMetalHost>(&at.name)))
+    }
+
+    /// A template has no conditions: a selector that cannot be read is what its controller waits for.
+    pub(crate) fn machine_template(&mut self, at: &ObjectId) -> Result<Next, End> {
+        let template: Metal3MachineTemplate = self.required(at)?;
+        let selector = template
+            .spec
+            .template
+            .spec
+            .host_selector
+            .as_ref()
+            .map(HostSelector::labels);
+        if let Some(Err(why)) = selector {
+            self.push(reason_link(
+                at,
+                Area::Templates,
+                "InvalidHostSelector",
+                &why.to_string(),
+                None,
+            ));
+        } else if is_deleting(&template.metadata) {
+            self.push_deleting(at, &template.metadata);
+        }
+        Ok(None)
+    }
+
+    /// Cluster API reports about the whole; the first of its machines that waits is the cause.
+    pub(crate) fn machine_deployment(&mut self, at: &ObjectId) -> Result<Next, End> {
+        let deployment: MachineDeployment = self.required(at)?;
+        let cluster = &deployment.spec.cluster_name;
+        let machines = self.list::<Machine>(Some(cluster))?;
+        let waiting = self.snapshot.memo(cluster.clone(), || {
+            let mut waiting = BTreeMap::new();
+            for machine in machines.iter().filter(|machine| !is_running(machine)) {
+                let labels = machine.metadata.labels.as_ref();
+                if let Some(of) = labels.and_then(|labels| labels.get(DEPLOYMENT_NAME_LABEL)) {
+                    waiting
+                        .entry(of.clone())
+                        .or_insert_with(|| name(&machine.metadata).to_owned());
+                }
+            }
+            WaitingOf(waiting)
+        });
+        let Some(first) = waiting.0.get(&at.name) else {
+            machines.sought(None)?;
+            return self.foreign(at);
+        };
+        self.push(Link::plain(at, "has a machine that is not ready", Actor::System, ""));
+        Ok(Some(ObjectId::of::<Machine>(first)))
+    }
+}
+
+/// A machine that is not ready, by the name of its MachineDeployment.
+struct WaitingOf(BTreeMap<String, String>);

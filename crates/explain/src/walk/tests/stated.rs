@@ -1,0 +1,172 @@
+//! Kinds that state their waits themselves, and those that nothing serves.
+
+use super::*;
+
+fn of_host(kind: &str, change: Value) -> Value {
+    object("metal3.io/v1alpha1", kind, "h0", change)
+}
+
+fn chain(objects: &[Value], start: &str) -> (Vec<String>, State) {
+    let explanation = explained(objects, start, None);
+    (links(&explanation), explanation.state)
+}
+
+#[test]
+fn each_kind_that_can_wait_states_why() {
+    let deleting = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["f"] } });
+    for (object, start, link) in [
+        (of_host("DataImage", json!({})), "dataimage/h0", "KindUnserved"),
+        (
+            of_host(
+                "DataImage",
+                json!({ "status": { "error": { "count": 1, "message": "no drive" } } }),
+            ),
+            "dataimage/h0",
+            "has an error",
+        ),
+        (
+            of_host("BMCEventSubscription", json!({ "status": { "error": "refused" } })),
+            "bes/h0",
+            "has an error",
+        ),
+        (of_host("BMCEventSubscription", deleting.clone()), "bes/h0", "Deleting"),
+        (
+            of_host(
+                "PreprovisioningImage",
+                json!({ "status": { "conditions": conditions(&[("Error", "True", "ConfigurationError")]) } }),
+            ),
+            "preprovisioningimages/h0",
+            "ConfigurationError",
+        ),
+        (
+            of_host(
+                "HostFirmwareSettings",
+                json!({ "spec": { "settings": {} }, "status": { "settings": {}, "conditions": conditions(&[("Valid", "False", "ConfigurationError")]) } }),
+            ),
+            "hfs/h0",
+            "ConfigurationError",
+        ),
+        (of_host("HardwareData", deleting.clone()), "hardwaredata/h0", "Deleting"),
+        (
+            object("ipam.metal3.io/v1alpha1", "IPAddress", "h0", deleting.clone()),
+            "ipaddress/h0",
+            "Deleting",
+        ),
+        (
+            object(
+                "infrastructure.cluster.x-k8s.io/v1beta2",
+                "Metal3MachineTemplate",
+                "h0",
+                json!({ "spec": { "template": { "spec": { "hostSelector": { "matchLabels": { "a b": "c" } } } } } }),
+            ),
+            "m3mt/h0",
+            "InvalidHostSelector",
+        ),
+    ] {
+        let (links, state) = chain(&[object], start);
+        assert!(links.len() == 1 && links[0].ends_with(link), "{start}: {links:?}");
+        assert_ne!(state, State::Ready, "{start}");
+    }
+    let served = of_host("DataImage", json!({ "status": { "attachedImage": { "url": "x" } } }));
+    assert_eq!(chain(&[served], "dataimage/h0"), (Vec::new(), State::Ready));
+}
+
+#[test]
+fn settings_that_differ_wait_for_the_preparation_of_their_host() {
+    let settings = of_host(
+        "HostFirmwareSettings",
+        json!({ "spec": { "settings": {} }, "status": { "settings": {}, "conditions": conditions(&[("Valid", "True", "Success"), ("ChangeDetected", "True", "Success")]) } }),
+    );
+    let preparing = host("h0", json!({ "status": { "provisioning": { "state": "preparing" } } }));
+    let (links, state) = chain(&[settings, preparing], "hfs/h0");
+    assert_eq!(
+        links,
+        [
+            "HostFirmwareSettings/h0 has settings that the machine does not have",
+            "BareMetalHost/h0 Preparing"
+        ]
+    );
+    assert_eq!(state, State::Waiting);
+}
+
+#[test]
+fn machine_deployment_is_followed_to_its_machine_that_waits() {
+    let deployment = object(
+        "cluster.x-k8s.io/v1beta2",
+        "MachineDeployment",
+        "md",
+        json!({ "spec": { "clusterName": "edge" } }),
+    );
+    let of_deployment = json!({ "metadata": { "labels": { "cluster.x-k8s.io/deployment-name": "md" } } });
+    let objects = [
+        cluster(json!({})),
+        deployment,
+        machine("other", json!({})),
+        machine("m0", of_deployment),
+        metal3_machine(
+            "m0",
+            ("AssociateBareMetalHost", "False", "AssociateBareMetalHostFailed"),
+        ),
+    ];
+    let (links, _) = chain(&objects, "md/md");
+    assert_eq!(links[1], "Machine/m0 waits for its infrastructure", "{links:?}");
+    assert!(links[2].starts_with("Metal3Machine/m0"), "{links:?}");
+}
+
+/// A busy host said nothing of the outage.
+#[test]
+fn chain_ends_in_the_fault_of_ironic() {
+    for reason in ["IronicUnreachable", "IronicLoginRefused", "IronicNotTrusted"] {
+        let busy = host(
+            "h0",
+            json!({ "status": { "provisioning": { "state": "inspecting" }, "conditions": conditions(&[("Held", "True", reason)]) } }),
+        );
+        let explanation = explained(&[busy], "bmh/h0", None);
+        assert_eq!(links(&explanation), [format!("BareMetalHost/h0 {reason}")]);
+        assert_eq!(explanation.state, State::Blocked);
+        assert!(explanation.names_a_cause());
+    }
+}
+
+/// A management cluster whose Cluster API and CRDs have no newer version.
+#[test]
+fn objects_of_v1beta1_are_followed_to_the_cause() {
+    let reference = |kind: &str| json!({ "apiVersion": format!("{INFRASTRUCTURE}/v1beta1"), "kind": kind, "name": "edge", "namespace": "lab" });
+    let cluster = object(
+        "cluster.x-k8s.io/v1beta1",
+        "Cluster",
+        "edge",
+        json!({ "spec": { "infrastructureRef": reference("Metal3Cluster") }, "status": { "infrastructureReady": true } }),
+    );
+    let machine = object(
+        "cluster.x-k8s.io/v1beta1",
+        "Machine",
+        "edge",
+        json!({ "spec": { "clusterName": "edge", "bootstrap": { "dataSecretName": "data" },
+            "infrastructureRef": reference("Metal3Machine") },
+            "status": { "infrastructureReady": false, "conditions": [
+                { "type": "Ready", "status": "False", "severity": "Info", "reason": "WaitingForInfrastructure" }] } }),
+    );
+    let waiting = object(
+        "infrastructure.cluster.x-k8s.io/v1beta1",
+        "Metal3Machine",
+        "edge",
+        json!({ "status": { "ready": false, "conditions": [{ "type": "AssociateBMH", "status": "False", "severity": "Error",
+            "reason": "AssociateBMHFailed", "message": "no host", "lastTransitionTime": "2026-01-01T00:00:00Z" }] } }),
+    );
+    let (links, _) = chain(&[cluster, machine, waiting], "cluster/edge");
+    assert_eq!(
+        links.get(..2),
+        Some(
+            [
+                "Cluster/edge 1 of 1 machines are not ready".to_owned(),
+                "Machine/edge waits for its infrastructure".to_owned()
+            ]
+            .as_slice()
+        )
+    );
+    assert!(
+        links.get(2).is_some_and(|link| link.starts_with("Metal3Machine/edge")),
+        "{links:?}"
+    );
+}
