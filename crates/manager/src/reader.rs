@@ -31,6 +31,35 @@ pub(crate) struct Reader {
     client: Client,
     namespace: Option<String>,
     groups: BTreeMap<String, ApiGroup>,
+    /// Kinds that the server has only in another version than the preferred one, by group and kind.
+    others: BTreeMap<(String, String), ApiResource>,
+}
+
+/// Why a request has no result.
+enum Refused {
+    /// For good.
+    Unread(Unread),
+    /// The kind is served in this version only.
+    OtherVersion(ApiResource),
+}
+
+impl From<Unread> for Refused {
+    fn from(why: Unread) -> Self {
+        Self::Unread(why)
+    }
+}
+
+impl Refused {
+    /// For a caller that reads the preferred version only.
+    fn into_unread(self, wanted: &ApiResource) -> Unread {
+        match self {
+            Self::Unread(why) => why,
+            Self::OtherVersion(_) => Unread::Failed(format!(
+                "{}.{} is not served in the version {}",
+                wanted.plural, wanted.group, wanted.version
+            )),
+        }
+    }
 }
 
 impl Reader {
@@ -39,6 +68,7 @@ impl Reader {
             client: client.clone(),
             namespace: namespace.map(ToOwned::to_owned),
             groups: BTreeMap::new(),
+            others: BTreeMap::new(),
         }
     }
 
@@ -62,31 +92,52 @@ impl Reader {
     }
 
     pub(crate) async fn read(&mut self, read: &Read) -> Answer {
-        match read {
-            Read::Object(object) => {
-                let resource = self.resource(object).await?;
-                self.object(object, &resource).await
+        let kind = match read {
+            Read::Object(kind) | Read::List { kind, .. } => kind,
+            Read::Events(object) => return self.events(object).await,
+        };
+        let resource = self.resource(kind).await?;
+        match self.answer(read, &resource).await {
+            Err(Refused::OtherVersion(other)) => {
+                let key = (kind.group.clone(), kind.kind.clone());
+                self.others.insert(key, other.clone());
+                let answer = self.answer(read, &other).await;
+                answer.map_err(|why| why.into_unread(&other))
             }
-            Read::List { kind, labels } => {
-                let resource = self.resource(kind).await?;
-                let wanted = ListParams::default().labels(labels);
-                Ok(self.list(&resource, wanted).await?.objects)
-            }
-            Read::Events(object) => {
-                let mut wanted = ListParams::default();
-                if !object.name.is_empty() {
-                    let (kind, name) = (&object.kind, &object.name);
-                    wanted = wanted.fields(&format!("involvedObject.kind={kind},involvedObject.name={name}"));
-                }
-                let kind = GroupVersionKind::gvk("", "v1", "Event");
-                let resource = ApiResource::from_gvk_with_plural(&kind, "events");
-                Ok(self.list(&resource, wanted).await?.objects)
-            }
+            answer => answer.map_err(|why| why.into_unread(&resource)),
         }
     }
 
-    /// All pages of a list. The content of Secrets is of no interest, and is not requested.
+    async fn answer(&self, read: &Read, resource: &ApiResource) -> Result<Vec<Value>, Refused> {
+        match read {
+            Read::Object(object) => self.object(object, resource).await,
+            Read::List { labels, .. } => {
+                let listed = self.pages(resource, ListParams::default().labels(labels)).await?;
+                Ok(listed.objects)
+            }
+            Read::Events(object) => Ok(self.events(object).await?),
+        }
+    }
+
+    async fn events(&self, object: &ObjectId) -> Answer {
+        let mut wanted = ListParams::default();
+        if !object.name.is_empty() {
+            let (kind, name) = (&object.kind, &object.name);
+            wanted = wanted.fields(&format!("involvedObject.kind={kind},involvedObject.name={name}"));
+        }
+        let kind = GroupVersionKind::gvk("", "v1", "Event");
+        let resource = ApiResource::from_gvk_with_plural(&kind, "events");
+        Ok(self.list(&resource, wanted).await?.objects)
+    }
+
+    /// All objects of a list, in this version.
     pub(crate) async fn list(&self, resource: &ApiResource, wanted: ListParams) -> Result<Listed, Unread> {
+        let listed = self.pages(resource, wanted).await;
+        listed.map_err(|why| why.into_unread(resource))
+    }
+
+    /// All pages of a list. The content of Secrets is of no interest, and is not requested.
+    async fn pages(&self, resource: &ApiResource, wanted: ListParams) -> Result<Listed, Refused> {
         let api = self.api(resource);
         let (mut objects, mut token, mut restarts) = (Vec::new(), None, 0);
         loop {
@@ -113,30 +164,27 @@ impl Reader {
                     objects.clear();
                 }
                 Err(error) if classify(&error) == Class::NotFound => return Err(self.unserved(resource).await),
-                Err(error) => return Err(unread(&error, "list", resource)),
+                Err(error) => return Err(unread(&error, "list", resource).into()),
             }
         }
     }
 
     /// Why a kind is not found: it is not installed, or an older release serves it in other versions only.
-    async fn unserved(&self, resource: &ApiResource) -> Unread {
+    async fn unserved(&self, resource: &ApiResource) -> Refused {
         let group = match discovery::group(&self.client, &resource.group).await {
             Ok(group) => group,
-            Err(error) => return undiscovered(&error),
+            Err(error) => return undiscovered(&error).into(),
         };
-        let mut resources = group.versions().flat_map(|version| group.versioned_resources(version));
-        if resources.any(|(known, _)| known.kind == resource.kind) {
-            Unread::Failed(format!(
-                "{}.{} is not served in the version {}",
-                resource.plural, resource.group, resource.version
-            ))
-        } else {
-            Unread::NotInstalled
+        let others = group.versions().filter(|version| *version != resource.version);
+        let mut others = others.flat_map(|version| group.versioned_resources(version));
+        match others.find(|(known, _)| known.kind == resource.kind) {
+            Some((other, _)) => Refused::OtherVersion(other),
+            None => Unread::NotInstalled.into(),
         }
     }
 
     /// One object, or none.
-    async fn object(&self, object: &ObjectId, resource: &ApiResource) -> Answer {
+    async fn object(&self, object: &ObjectId, resource: &ApiResource) -> Result<Vec<Value>, Refused> {
         let api = self.api(resource);
         let found = if is_secret(&object.group, &object.kind) {
             api.get_metadata(&object.name).await.map(|found| value(&found))
@@ -146,12 +194,12 @@ impl Reader {
         match found {
             Ok(found) => Ok(vec![typed(found?, resource)]),
             Err(error) if classify(&error) == Class::NotFound => self.absent(resource).await,
-            Err(error) => Err(unread(&error, "get", resource)),
+            Err(error) => Err(unread(&error, "get", resource).into()),
         }
     }
 
     /// Whether an object that is not found is absent, or its kind is. Who may not list the kind gets the first answer.
-    async fn absent(&self, resource: &ApiResource) -> Answer {
+    async fn absent(&self, resource: &ApiResource) -> Result<Vec<Value>, Refused> {
         match self.api(resource).list(&ListParams::default().limit(1)).await {
             Err(error) if classify(&error) == Class::NotFound => Err(self.unserved(resource).await),
             _ => Ok(Vec::new()),
@@ -167,6 +215,10 @@ impl Reader {
 
     /// Version and plural of a kind. Those of other providers' kinds are discovered, once for a group.
     pub(crate) async fn resource(&mut self, object: &ObjectId) -> Result<ApiResource, Unread> {
+        let key = (object.group.clone(), object.kind.clone());
+        if let Some(other) = self.others.get(&key) {
+            return Ok(other.clone());
+        }
         if let Some(known) = object.served() {
             let kind = GroupVersionKind::gvk(known.group, known.version, known.kind);
             return Ok(ApiResource::from_gvk_with_plural(&kind, known.plural));

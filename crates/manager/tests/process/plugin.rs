@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use kube::api::{Patch, PatchParams};
+use kube::Api;
+use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
 use metal3_api::catalog;
 use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::names::GROUP;
@@ -362,19 +364,55 @@ async fn history_of_ironic_comes_from_a_file_and_no_login_is_shown() {
 
 /// A Go manager up to 1.12 serves `v1beta1` only.
 #[tokio::test(start_paused = true)]
-async fn objects_of_another_version_are_not_known_rather_than_absent() {
-    let world = TestCluster::empty().await;
-    let mut older = catalog::definitions();
-    for kind in older.iter_mut().filter(|kind| kind.group == GROUP) {
-        kind.versions.retain(|version| version.name == "v1beta1");
-        kind.versions.iter_mut().for_each(|version| version.storage = true);
-    }
-    world.cluster.install(&older).unwrap();
-    world.cluster.install(&metal3_sim_cluster::cluster_api()).unwrap();
+async fn objects_that_are_served_in_an_older_version_only_are_read_in_it() {
+    let world = older(GROUP).await;
     let consumer = json!({ "kind": "Metal3Machine", "name": "m0", "namespace": NAMESPACE });
     create_host(&world, "h0", json!({ "spec": { "consumerRef": consumer } })).await;
     let (text, state) = answer(&world, "consumers").await;
-    assert_eq!(state.exit_code(), 5, "{text}");
-    assert!(text.contains("is not served in the version v1beta2"), "{text}");
+    assert_eq!(state.exit_code(), 0, "{text}");
+    assert!(text.contains("the consumer does not exist"), "{text}");
+    let machine = json!({ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "Metal3Machine", "metadata": { "name": "m0" } });
+    create(&world, "metal3machines", machine).await;
+    let (text, state) = answer(&world, "consumers").await;
+    assert_eq!(state.exit_code(), 0, "{text}");
     assert!(!text.contains("does not exist"), "{text}");
+}
+
+/// Cluster API up to 1.10 serves `v1beta1` only.
+#[tokio::test(start_paused = true)]
+async fn cluster_api_of_an_older_version_is_followed_to_the_cause() {
+    let world = older("cluster.x-k8s.io").await;
+    let version = "cluster.x-k8s.io/v1beta1";
+    let reference = |kind: &str| json!({ "apiVersion": format!("{GROUP}/v1beta2"), "kind": kind, "name": "edge" });
+    let cluster = json!({ "apiVersion": version, "kind": "Cluster", "metadata": { "name": "edge" },
+        "spec": { "infrastructureRef": reference("Metal3Cluster") } });
+    create(&world, "clusters", cluster).await;
+    let (text, state) = answer(&world, "tree edge").await;
+    assert!(text.contains("- Cluster/edge: waits for its infrastructure"), "{text}");
+    assert!(text.contains("Metal3Cluster/edge: does not exist"), "{text}");
+    assert_eq!(state.exit_code(), 4, "{text}");
+}
+
+/// A server on which this group has no version after `v1beta1`.
+async fn older(group: &str) -> TestCluster {
+    let world = TestCluster::empty().await;
+    let mut all = [catalog::definitions(), metal3_sim_cluster::cluster_api()].concat();
+    for kind in all.iter_mut().filter(|kind| kind.group == group) {
+        kind.versions.truncate(1);
+        for version in &mut kind.versions {
+            (version.name, version.storage) = ("v1beta1", true);
+        }
+    }
+    world.cluster.install(&all).unwrap();
+    world
+}
+
+/// Creates an object of any version.
+async fn create(world: &TestCluster, plural: &str, object: Value) {
+    let object: DynamicObject = serde_json::from_value(object).unwrap();
+    let types = object.types.clone().unwrap();
+    let kind = GroupVersionKind::try_from(&types).unwrap();
+    let resource = ApiResource::from_gvk_with_plural(&kind, plural);
+    let api: Api<DynamicObject> = Api::namespaced_with(world.cluster.client("admin"), NAMESPACE, &resource);
+    api.create(&PostParams::default(), &object).await.unwrap();
 }
