@@ -8,13 +8,14 @@ use futures::TryStreamExt as _;
 use kube::api::{ApiResource, DynamicObject, ListParams, WatchEvent, WatchParams};
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_explain::text::{missing, printable_text};
 use metal3_explain::view::{Filter, HostRow, View, host_line, render};
-use metal3_explain::{ObjectId, Read, Snapshot, State};
+use metal3_explain::{NotRead, ObjectId, Read, Snapshot, State, Unread};
 use metal3_runtime::work::{Class, classify};
 
 use super::document;
-use crate::reader::Reader;
-use crate::why::Output;
+use crate::output::Output;
+use crate::reader::{Reader, unread};
 
 type Shown = BTreeMap<(String, String), HostRow>;
 
@@ -24,6 +25,8 @@ enum Ended {
     At(String),
     /// The version is too old: list again.
     Expired,
+    /// The viewer may not watch, or the server refuses it.
+    Refused(Unread),
 }
 
 /// Prints the table and changes until the process ends.
@@ -50,6 +53,10 @@ pub(super) async fn hosts(
         let (answer, version) = match listed {
             Ok(listed) => (Ok(listed.objects), listed.version),
             Err(why) if is_first => (Err(why), String::new()),
+            Err(why @ Unread::Forbidden { .. }) => {
+                print(&refusal(NotRead { what: read, why }, namespace, output)?);
+                return Ok(State::Unknown);
+            }
             Err(why) => anyhow::bail!("list the hosts again: {why}"),
         };
         let is_refused = answer.is_err();
@@ -59,10 +66,10 @@ pub(super) async fn hosts(
             snapshot.insert(read, answer);
             let report = View::Hosts(filter.clone()).report(&snapshot, now());
             let report = report.map_err(|wanted| anyhow::anyhow!("not read: {wanted:?}"))?;
-            match output {
-                Output::Text => print(&render(&report, namespace, now())),
-                Output::Json | Output::Yaml => print(&document(&report, output)?),
-            }
+            print(&match output {
+                Output::Text => render(&report, namespace, now()),
+                Output::Json | Output::Yaml => document(&report, output)?,
+            });
             if is_refused {
                 return Ok(report.state);
             }
@@ -74,13 +81,26 @@ pub(super) async fn hosts(
             }
         }
         let mut version = version;
-        let mut each = |row: &HostRow| -> Result<()> {
-            print(&line(row)?);
-            Ok(())
-        };
-        while let Ended::At(reached) = follow(reader, &resource, (filter, &version), &mut shown, &mut each).await? {
-            version = reached;
+        let mut each = |row: &HostRow| line(row).map(|line| print(&line));
+        loop {
+            match follow(reader, &resource, (filter, &version), &mut shown, &mut each).await? {
+                Ended::At(reached) => version = reached,
+                Ended::Expired => break,
+                Ended::Refused(why) => {
+                    let what = Read::selected::<BareMetalHost>(&filter.labels);
+                    print(&refusal(NotRead { what, why }, namespace, output)?);
+                    return Ok(State::Unknown);
+                }
+            }
         }
+    }
+}
+
+/// Why nothing is watched any more.
+fn refusal(not_read: NotRead, namespace: Option<&str>, output: Output) -> Result<String> {
+    match output {
+        Output::Text => Ok(printable_text(&missing(&not_read, namespace))),
+        Output::Json | Output::Yaml => document(&serde_json::json!({ "notRead": [not_read] }), output),
     }
 }
 
@@ -135,6 +155,7 @@ async fn follow(
     let stream = match api.watch(&wanted, version).await {
         Ok(stream) => stream,
         Err(error) if classify(&error) == Class::Expired => return Ok(Ended::Expired),
+        Err(error) if is_refusal(&error) => return Ok(Ended::Refused(unread(&error, "watch", resource))),
         Err(error) => return Err(error).context("watch the hosts"),
     };
     let mut stream = pin!(stream);
@@ -144,6 +165,7 @@ async fn follow(
             Ok(Some(event)) => event,
             Ok(None) => return Ok(Ended::At(reached)),
             Err(error) if classify(&error) == Class::Expired => return Ok(Ended::Expired),
+            Err(error) if is_refusal(&error) => return Ok(Ended::Refused(unread(&error, "watch", resource))),
             Err(error) => return Err(error).context("watch the hosts"),
         };
         let (object, is_left) = match event {
@@ -154,6 +176,10 @@ async fn follow(
                 continue;
             }
             WatchEvent::Error(status) if status.code == 410 => return Ok(Ended::Expired),
+            WatchEvent::Error(status) if [401, 403].contains(&status.code) => {
+                let error = kube::Error::Api(status);
+                return Ok(Ended::Refused(unread(&error, "watch", resource)));
+            }
             WatchEvent::Error(status) => anyhow::bail!("watch the hosts: {}", status.message),
         };
         reached = object.metadata.resource_version.clone().unwrap_or(reached);
@@ -161,6 +187,11 @@ async fn follow(
             print(&row)?;
         }
     }
+}
+
+/// Whether a right is missing or the login is not accepted: to repeat the request does not help.
+fn is_refusal(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if [401, 403].contains(&status.code))
 }
 
 /// The row of a host that changed, if it differs from the one that was printed.

@@ -416,3 +416,16 @@ async fn create(world: &TestCluster, plural: &str, object: Value) {
     let api: Api<DynamicObject> = Api::namespaced_with(world.cluster.client("admin"), NAMESPACE, &resource);
     api.create(&PostParams::default(), &object).await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn hosts_that_may_not_be_watched_are_shown_with_the_missing_right() {
+    let world = world().await;
+    create_host(&world, "h0", json!({})).await;
+    let forbidden = Plan::none().with(Rule::random(1000, Fault::refused(403)).verb("watch"));
+    world.cluster.inject_for(&["user"], forbidden);
+    let (text, state) = answer(&world, "hosts -w").await;
+    assert_eq!(state.exit_code(), 5, "{text}");
+    assert!(text.contains("h0 "), "{text}");
+    let check = format!("kubectl auth can-i watch baremetalhosts.metal3.io -n {NAMESPACE}");
+    assert!(text.contains(&check), "{text}");
+}
