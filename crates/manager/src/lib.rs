@@ -16,14 +16,17 @@ mod lead;
 pub mod machines;
 pub mod notice;
 mod output;
+#[cfg(feature = "plugin")]
 pub mod plugin;
 pub mod pod;
 pub mod preflight;
 pub mod product;
+#[cfg(feature = "plugin")]
 mod reader;
 pub mod run;
 pub mod select;
 pub mod served;
 mod servers;
 pub mod session;
+#[cfg(feature = "plugin")]
 pub mod why;

@@ -16,12 +16,15 @@ use metal3_manager::pod::{NAMESPACE_FILE, PodIdentity};
 use metal3_manager::product;
 use metal3_manager::run::{Ended, Process};
 use metal3_manager::session::Session;
-use metal3_manager::{hand_back, plugin, preflight, select, why};
+use metal3_manager::{hand_back, preflight, select};
 use metal3_runtime::client::{ClientFactory, RateLimit, Settings, load_config, load_viewer_config};
 use metal3_runtime::logs::{self, Verbosity};
 use metal3_runtime::metrics::Metrics;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+
+#[cfg(feature = "plugin")]
+mod viewer;
 
 fn main() -> ExitCode {
     #[cfg(feature = "sandbox")]
@@ -34,18 +37,12 @@ fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some("select") {
         return select(std::env::args().skip(2));
     }
-    if std::env::args().nth(1).as_deref() == Some("why") {
-        return why(std::env::args().skip(2));
-    }
     if std::env::args().nth(1).as_deref() == Some("preflight") {
         return preflight(std::env::args().skip(2));
     }
-    if let Some(code) = std::env::args().nth(1).and_then(|word| plugin(&word)) {
+    #[cfg(feature = "plugin")]
+    if let Some(code) = viewer::run() {
         return code;
-    }
-    if is_plugin(std::env::args().next().as_deref()) {
-        eprint!("{}", plugin::help());
-        return ExitCode::from(2);
     }
     let options = match metal3_flags::parse(std::env::args().skip(1)) {
         Ok(Request::Run(options)) => *options,
@@ -115,57 +112,6 @@ fn select(arguments: impl Iterator<Item = String>) -> ExitCode {
     }
 }
 
-/// Whether `kubectl` runs the binary as its plugin `metal3`. A plugin never starts a manager.
-fn is_plugin(program: Option<&str>) -> bool {
-    let name = program.and_then(|program| Path::new(program).file_name());
-    name.is_some_and(|name| name == "kubectl-metal3")
-}
-
-/// Runs a word of the plugin, if it is one.
-fn plugin(word: &str) -> Option<ExitCode> {
-    let arguments: Vec<String> = std::env::args().skip(2).collect();
-    if word == "__complete" {
-        let lines = plugin::candidates(&arguments).into_iter().map(|one| one + "\n");
-        print_all(&lines.collect::<String>());
-        return Some(ExitCode::SUCCESS);
-    }
-    if !plugin::is_word(word) {
-        return None;
-    }
-    if word == "completion" {
-        let Some(script) = arguments.first().and_then(|shell| plugin::completion(shell)) else {
-            eprintln!("capm3 completion: name one of bash, zsh, fish, kubectl");
-            return Some(ExitCode::from(2));
-        };
-        print_all(script);
-        return Some(ExitCode::SUCCESS);
-    }
-    let (wanted, kubeconfig) = match plugin::parse(word, arguments) {
-        Ok(parsed) => parsed,
-        Err(error) => {
-            eprintln!("capm3 {error:#}");
-            return Some(ExitCode::from(2));
-        }
-    };
-    let state = block_on(async |requests| {
-        let config = load_viewer_config(kubeconfig.as_deref().map(Path::new)).await?;
-        let (namespace, clock) = (config.default_namespace.clone(), SystemClock::start());
-        let now = || clock.now().into();
-        wanted
-            .run(&requests.connect(config)?, &namespace, now, &mut |text: &str| {
-                print_all(text)
-            })
-            .await
-    });
-    Some(match state {
-        Ok(state) => ExitCode::from(state.exit_code()),
-        Err(error) => {
-            eprintln!("capm3 {word}: {error:#}");
-            ExitCode::FAILURE
-        }
-    })
-}
-
 /// Prints a text. Who reads the output may have gone, as `head` does.
 fn print_all(text: &str) {
     let mut out = std::io::stdout();
@@ -175,32 +121,6 @@ fn print_all(text: &str) {
         Err(error) => {
             eprintln!("capm3: write the output: {error}");
             std::process::exit(1);
-        }
-    }
-}
-
-/// Runs `capm3 why`. The exit code is that of the state: 0 if the object waits for nothing.
-fn why(arguments: impl Iterator<Item = String>) -> ExitCode {
-    let (wanted, kubeconfig) = match why::parse(arguments) {
-        Ok(parsed) => parsed,
-        Err(error) => {
-            eprintln!("capm3 why: {error:#}");
-            return ExitCode::from(2);
-        }
-    };
-    let answer = block_on(async |requests| {
-        let config = load_viewer_config(kubeconfig.as_deref().map(Path::new)).await?;
-        let (namespace, now) = (config.default_namespace.clone(), SystemClock::start().now());
-        wanted.run(&requests.connect(config)?, &namespace, now.into()).await
-    });
-    match answer {
-        Ok((output, state)) => {
-            print_all(&output);
-            ExitCode::from(state.exit_code())
-        }
-        Err(error) => {
-            eprintln!("capm3 why: {error:#}");
-            ExitCode::FAILURE
         }
     }
 }

@@ -114,6 +114,12 @@ enum Command {
         #[command(flatten)]
         programs: plugin::check::Programs,
     },
+    /// Build the program with and without `kubectl metal3`, and print the sizes and the difference
+    PluginSize {
+        /// The profile of cargo
+        #[arg(long, default_value = "release")]
+        profile: String,
+    },
     /// Build the static program of one architecture, and print its path
     Program {
         /// `amd64` or `arm64`
@@ -207,6 +213,7 @@ fn main() -> ExitCode {
             images,
             options,
         } => plugin::run(&folder, &images, &options),
+        Command::PluginSize { profile } => plugin::size::run(&profile),
         Command::PluginCheck { folder, programs } => plugin::check::run(&folder, &programs),
         Command::Push {
             folder,

@@ -13,6 +13,8 @@ use metal3_files::{documents, workspace};
 use metal3_flags::version::version;
 use serde_json::{Value, json};
 
+use crate::images::RELEASED;
+
 const PROGRAM: &str = "metal3-manager";
 
 /// Writes the document.
@@ -20,15 +22,8 @@ pub(crate) fn run(path: &Path) -> Result<bool> {
     let root = workspace::root()?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args([
-            "tree",
-            "--locked",
-            "--package",
-            PROGRAM,
-            "--no-default-features",
-            "--target",
-            "all",
-        ])
+        .args(["tree", "--locked", "--package", PROGRAM, "--target", "all"])
+        .args(RELEASED)
         .args(["--edges", "normal,build", "--prefix", "none", "--format", "{p}|{l}"])
         .current_dir(&root)
         .output()

@@ -8,6 +8,8 @@ use anyhow::{Context, Result, bail};
 
 use metal3_files::workspace;
 
+use crate::images::RELEASED;
+
 const PROGRAM: &str = "metal3-manager";
 /// Packages for simulation and tests.
 const SIMULATION: [&str; 6] = [
@@ -23,7 +25,8 @@ const SIMULATION: [&str; 6] = [
 pub(super) fn violations() -> Result<Vec<String>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args(["tree", "--locked", "--package", PROGRAM, "--no-default-features"])
+        .args(["tree", "--locked", "--package", PROGRAM])
+        .args(RELEASED)
         .args(["--edges", "normal,build", "--prefix", "none", "--format", "{p}"])
         .current_dir(workspace::root()?)
         .output()

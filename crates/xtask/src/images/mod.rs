@@ -26,6 +26,7 @@ use self::program::{Architecture, Build, architecture};
 use crate::run::{git, succeed};
 pub(crate) use layer::{Entry, archive, compressed};
 pub(crate) use layout::sha256;
+pub(crate) use program::RELEASED;
 pub(crate) use registry::{Registry, is_loopback, push, pushed, read_whole};
 pub(crate) use written::Written;
 

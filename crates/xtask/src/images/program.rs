@@ -73,6 +73,9 @@ pub(crate) fn architecture(name: &str) -> Result<&'static Architecture> {
     known.with_context(|| format!("`{name}` is not an architecture of the images: amd64 or arm64"))
 }
 
+/// The features of the released program: all but the sandbox.
+pub(crate) const RELEASED: [&str; 3] = ["--no-default-features", "--features", "plugin"];
+
 /// What to build, and where.
 pub(crate) struct Build<'a> {
     /// The checkout.
@@ -93,14 +96,8 @@ impl Build<'_> {
         }
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo
-            .args([
-                "build",
-                "--quiet",
-                "--locked",
-                "--no-default-features",
-                "--package",
-                "metal3-manager",
-            ])
+            .args(["build", "--quiet", "--locked", "--package", "metal3-manager"])
+            .args(RELEASED)
             .args([
                 "--profile",
                 self.profile,

@@ -4,6 +4,7 @@
 //! the same archives.
 
 pub(crate) mod check;
+pub(crate) mod size;
 
 use std::fs;
 use std::path::Path;

@@ -1,0 +1,102 @@
+//! The words of `kubectl metal3`, for a person at a terminal.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use metal3_domain::clock::{Clock as _, SystemClock};
+use metal3_manager::{plugin, why};
+use metal3_runtime::client::load_viewer_config;
+
+use super::{block_on, print_all};
+
+/// Runs the word of the command line, if it is one of the plugin.
+pub(super) fn run() -> Option<ExitCode> {
+    let word = std::env::args().nth(1);
+    if word.as_deref() == Some("why") {
+        return Some(why(std::env::args().skip(2)));
+    }
+    if let Some(code) = word.and_then(|word| plugin(&word)) {
+        return Some(code);
+    }
+    is_plugin(std::env::args().next().as_deref()).then(|| {
+        eprint!("{}", plugin::help());
+        ExitCode::from(2)
+    })
+}
+
+/// Whether `kubectl` runs the binary as its plugin `metal3`. A plugin never starts a manager.
+fn is_plugin(program: Option<&str>) -> bool {
+    let name = program.and_then(|program| Path::new(program).file_name());
+    name.is_some_and(|name| name == "kubectl-metal3")
+}
+
+/// Runs a word of the plugin, if it is one.
+fn plugin(word: &str) -> Option<ExitCode> {
+    let arguments: Vec<String> = std::env::args().skip(2).collect();
+    if word == "__complete" {
+        let lines = plugin::candidates(&arguments).into_iter().map(|one| one + "\n");
+        print_all(&lines.collect::<String>());
+        return Some(ExitCode::SUCCESS);
+    }
+    if !plugin::is_word(word) {
+        return None;
+    }
+    if word == "completion" {
+        let Some(script) = arguments.first().and_then(|shell| plugin::completion(shell)) else {
+            eprintln!("capm3 completion: name one of bash, zsh, fish, kubectl");
+            return Some(ExitCode::from(2));
+        };
+        print_all(script);
+        return Some(ExitCode::SUCCESS);
+    }
+    let (wanted, kubeconfig) = match plugin::parse(word, arguments) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            eprintln!("capm3 {error:#}");
+            return Some(ExitCode::from(2));
+        }
+    };
+    let state = block_on(async |requests| {
+        let config = load_viewer_config(kubeconfig.as_deref().map(Path::new)).await?;
+        let (namespace, clock) = (config.default_namespace.clone(), SystemClock::start());
+        let now = || clock.now().into();
+        wanted
+            .run(&requests.connect(config)?, &namespace, now, &mut |text: &str| {
+                print_all(text)
+            })
+            .await
+    });
+    Some(match state {
+        Ok(state) => ExitCode::from(state.exit_code()),
+        Err(error) => {
+            eprintln!("capm3 {word}: {error:#}");
+            ExitCode::FAILURE
+        }
+    })
+}
+
+/// Runs `capm3 why`. The exit code is that of the state: 0 if the object waits for nothing.
+fn why(arguments: impl Iterator<Item = String>) -> ExitCode {
+    let (wanted, kubeconfig) = match why::parse(arguments) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            eprintln!("capm3 why: {error:#}");
+            return ExitCode::from(2);
+        }
+    };
+    let answer = block_on(async |requests| {
+        let config = load_viewer_config(kubeconfig.as_deref().map(Path::new)).await?;
+        let (namespace, now) = (config.default_namespace.clone(), SystemClock::start().now());
+        wanted.run(&requests.connect(config)?, &namespace, now.into()).await
+    });
+    match answer {
+        Ok((output, state)) => {
+            print_all(&output);
+            ExitCode::from(state.exit_code())
+        }
+        Err(error) => {
+            eprintln!("capm3 why: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
