@@ -52,6 +52,21 @@ impl Next {
         }
     }
 
+    /// The same, and reconciles again after `recheck` at the latest.
+    #[must_use]
+    pub fn at_latest(self, recheck: Duration) -> Self {
+        let earlier = |planned: Option<Duration>| planned.map_or(recheck, |planned| planned.min(recheck));
+        match self {
+            Self::Requeue => Self::Requeue,
+            Self::Done => Self::RequeueAfter(recheck),
+            Self::RequeueAfter(pause) => Self::RequeueAfter(earlier(Some(pause))),
+            Self::Waiting(on) => Self::Waiting(WaitingOn {
+                recheck: Some(earlier(on.recheck)),
+                ..on
+            }),
+        }
+    }
+
     /// The outcome for the queue.
     #[must_use]
     pub const fn outcome(&self) -> Outcome {
@@ -77,4 +92,29 @@ pub struct WaitingOn {
     pub recheck: Option<Duration>,
     /// Whether it is logged at debug only.
     pub is_quiet: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latest_recheck_shortens_a_pause_and_keeps_what_is_waited_for() {
+        let [short, long] = [10, 60].map(Duration::from_secs);
+        let reason = Reason::new("Held");
+        let waiting = |recheck| match recheck {
+            Some(recheck) => Next::waiting_with_recheck(reason, "correct it", recheck),
+            None => Next::waiting(reason, "correct it"),
+        };
+        for (next, expected) in [
+            (Next::Requeue, Next::Requeue),
+            (Next::Done, Next::RequeueAfter(short)),
+            (Next::RequeueAfter(long), Next::RequeueAfter(short)),
+            (Next::RequeueAfter(Duration::ZERO), Next::RequeueAfter(Duration::ZERO)),
+            (waiting(None), waiting(Some(short))),
+            (waiting(Some(long)), waiting(Some(short))),
+        ] {
+            assert_eq!(next.at_latest(short), expected);
+        }
+    }
 }

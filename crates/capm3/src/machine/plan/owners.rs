@@ -5,6 +5,8 @@
 //! So no write of a host in use contains its owners, and only the end of the machine waits for the removal. A host that is claimed
 //! loses them with the claim: one that may end with another machine is not taken.
 
+use std::time::Duration;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::kind::Kind as _;
@@ -13,7 +15,7 @@ use metal3_capi::owner;
 
 use super::{Decision, HostOwnership, Planner};
 use crate::machine::action::HostChange;
-use crate::machine::conditions::{Deletion, Stage};
+use crate::machine::conditions::{Deletion, OWNER_RETRY, Stage};
 
 /// The machines that this one removes from the owners of a host: itself, by UID or by name, and all when it is the consumer. The
 /// host would be deleted with any of them.
@@ -40,19 +42,17 @@ pub(super) fn has_owner(host: &BareMetalHost, machine: &ObjectMeta) -> bool {
 /// Removes the machine from the owners of its host.
 pub(super) fn remove_owner(host: &mut BareMetalHost, machine: &ObjectMeta) {
     // differs (`host-machine-owner`): Go managers up to 1.13 write the machine as an owner of its host.
-    let owners = host.metadata.owner_references.take().unwrap_or_default();
-    let owners: Vec<OwnerReference> = owners
-        .into_iter()
-        .filter(|one| !is_removed(one, host, machine))
-        .collect();
-    host.metadata.owner_references = Some(owners).filter(|owners| !owners.is_empty());
+    keep_owners(host, |host, owner| !is_removed(owner, host, machine));
 }
 
 /// Removes all machines from the owners of a host that is claimed: it has no consumer, so none of them uses it.
 pub(super) fn remove_owners(host: &mut BareMetalHost) {
-    let owners = host.metadata.owner_references.take().unwrap_or_default();
-    let is_kept = |one: &OwnerReference| !owner::is_of_kind::<Metal3Machine>(one);
-    let owners: Vec<OwnerReference> = owners.into_iter().filter(is_kept).collect();
+    keep_owners(host, |_, owner| !owner::is_of_kind::<Metal3Machine>(owner));
+}
+
+fn keep_owners(host: &mut BareMetalHost, is_kept: impl Fn(&BareMetalHost, &OwnerReference) -> bool) {
+    let mut owners = host.metadata.owner_references.take().unwrap_or_default();
+    owners.retain(|owner| is_kept(host, owner));
     host.metadata.owner_references = Some(owners).filter(|owners| !owners.is_empty());
 }
 
@@ -72,15 +72,21 @@ pub(crate) fn refused(host: &BareMetalHost, machine: &ObjectMeta, why: &str) -> 
 }
 
 impl Planner<'_> {
-    /// Removes the machine from the owners of its host, when nothing else is to be written.
-    pub(super) fn disown_at_rest(&mut self, stage: &Stage) {
+    /// Removes the machine from the owners of its host, when nothing else is to be written. Returns when a refused removal is
+    /// tried again: nothing else may change until then.
+    pub(super) fn disown_at_rest(&mut self, stage: &Stage) -> Option<Duration> {
+        let HostOwnership::Claimed(host) = self.host_ownership() else {
+            return None;
+        };
         let is_at_rest = matches!(stage, Stage::Hosted { .. }) && self.actions.is_empty();
-        if let HostOwnership::Claimed(host) = self.host_ownership()
-            && is_at_rest
-            && self.facts.owner_refused.is_none()
-        {
-            self.disown(host);
+        if !is_at_rest || !has_owner(host, &self.before.metadata) {
+            return None;
         }
+        if self.facts.owner_refused.is_some() {
+            return Some(OWNER_RETRY);
+        }
+        self.disown(host);
+        None
     }
 
     fn disown(&mut self, host: &BareMetalHost) {

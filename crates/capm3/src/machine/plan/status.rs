@@ -15,9 +15,8 @@ impl Planner<'_> {
     /// The plan with the actions so far and the status of a stage.
     pub(super) fn with_status(mut self, stage: Option<&Stage>) -> Plan {
         let status = stage.and_then(|stage| self.status_at(stage));
-        if let Some(stage) = stage.filter(|_| status.is_none()) {
-            self.disown_at_rest(stage);
-        }
+        let at_rest = stage.filter(|_| status.is_none());
+        let retry = at_rest.and_then(|stage| self.disown_at_rest(stage));
         let events = status.as_ref().map(|_| events_of(self.before, &self.machine));
         // A key that waits for other requests is reconciled soon, whatever it reports.
         let is_idle = self.actions.is_empty() && (status.is_none() || stage.is_some_and(is_busy));
@@ -28,7 +27,13 @@ impl Planner<'_> {
             events: events.unwrap_or_default(),
             next: match stage {
                 _ if !is_idle => Next::Requeue,
-                Some(stage) => wait_at(stage, self.facts.now),
+                Some(stage) => {
+                    let next = wait_at(stage, self.facts.now);
+                    match retry {
+                        Some(retry) => next.at_latest(retry),
+                        None => next,
+                    }
+                }
                 None => Next::Done,
             },
         }

@@ -131,6 +131,7 @@ impl Reconciler for Machines {
         {
             self.workloads.remove_waiter(key);
             self.copied.lock().remove(key);
+            self.refused.remove(key);
             return Ok(Next::Done);
         }
         let _requests = self.workloads.reconciled(key);

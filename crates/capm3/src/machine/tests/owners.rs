@@ -80,6 +80,13 @@ fn machine_is_removed_from_the_owners_of_its_host_when_nothing_else_is_to_be_wri
     case.owner_refused = Some("forbidden".to_owned());
     assert_eq!(writes(&case.decide()), [""; 0], "it is not tried again at once");
     assert_eq!(case.decide().status, None, "and nothing of the machine waits for it");
+    assert_eq!(
+        case.decide().next.outcome(),
+        Outcome::RequeueAfter(OWNER_RETRY),
+        "nothing else may ever change"
+    );
+    let disowned = case.host(json!({ "metadata": { "ownerReferences": kept() } }));
+    assert_eq!(disowned.decide().next.outcome(), Outcome::Done);
 }
 
 #[test]
