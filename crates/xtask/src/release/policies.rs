@@ -192,7 +192,8 @@ fn definitions() -> Policy {
     }
 }
 
-/// A host that exists gets no owner: one that does not exist would let the garbage collector delete the host.
+/// A host is not deleted, and gets no owner: one that does not exist would let the garbage collector delete the host. The role of
+/// machines may delete hosts, because an API server that enforces permissions of owner references requires that of who removes one.
 fn hosts(layout: &Layout) -> Option<Policy> {
     let may_patch = Permission::of::<verb::Patch, BareMetalHost>();
     let mut granted = layout.parts().flat_map(|part| (part.grants)());
@@ -201,13 +202,14 @@ fn hosts(layout: &Layout) -> Option<Policy> {
         .then(|| Policy {
             name: "host-writes",
             resources: json!({
-                "apiGroups": [BareMetalHost::GROUP], "apiVersions": ["*"], "operations": ["UPDATE"],
+                "apiGroups": [BareMetalHost::GROUP], "apiVersions": ["*"], "operations": ["UPDATE", "DELETE"],
                 "resources": [BareMetalHost::PLURAL],
             }),
-            expression: "!has(object.metadata.ownerReferences) || (has(oldObject.metadata.ownerReferences) && \
-                     object.metadata.ownerReferences.all(owner, owner in oldObject.metadata.ownerReferences))"
+            expression: "object != null && (!has(object.metadata.ownerReferences) || \
+                     (has(oldObject.metadata.ownerReferences) && \
+                     object.metadata.ownerReferences.all(owner, owner in oldObject.metadata.ownerReferences)))"
                 .to_owned(),
-            message: "this program gives no owner to a host".to_owned(),
+            message: "this program deletes no host, and gives none an owner".to_owned(),
         })
 }
 

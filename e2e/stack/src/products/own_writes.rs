@@ -31,6 +31,8 @@ const RIGHTS: [&str; 8] = [
 /// The definition whose conversion has a CA, and the one of the owner of a rendered endpoint.
 const CONVERTED: &str = "metal3machines.infrastructure.cluster.x-k8s.io";
 const OWNER: &str = "metal3clusters.infrastructure.cluster.x-k8s.io";
+/// The definition of the hosts, which roles may delete and policies do not.
+const HOSTS: &str = "baremetalhosts.metal3.io";
 
 /// A user that sends writes as dry runs.
 struct Account<'a> {
@@ -161,7 +163,7 @@ pub(super) fn of_all_products(stack: &Stack, candidate: &Candidate) -> Proof {
     let wanted = |document: &&Value| {
         let kind = document["kind"].as_str().unwrap_or_default();
         let name = document["metadata"]["name"].as_str().unwrap_or_default();
-        RIGHTS.contains(&kind) || name == CONVERTED || name == OWNER
+        RIGHTS.contains(&kind) || [CONVERTED, OWNER, HOSTS].contains(&name)
     };
     let mut installed: Vec<Value> = documents.iter().filter(wanted).cloned().collect();
     for document in &mut installed {
@@ -233,6 +235,11 @@ fn in_namespace(stack: &Stack, namespace: &TestNamespace<'_>) -> Proof {
         &patched("customresourcedefinition", CONVERTED, name, &elsewhere),
         None,
     )?;
+    namespace.apply(&json!({
+        "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "metadata": { "name": "h0" }, "spec": {},
+    }))?;
+    let deleted = ["delete", HOSTS, "h0", "--namespace", name];
+    account.denies("metal3-host-writes", "the deletion of a host", &deleted, None)?;
     account.proof()
 }
 

@@ -298,7 +298,7 @@ fn each_member_of_a_webhook_is_in_the_policy() {
 }
 
 #[test]
-fn hosts_lose_owners_and_get_none() {
+fn hosts_are_not_deleted_and_lose_owners_and_get_none() {
     let host = |owners: &Value| json!({ "metadata": { "name": "h", "ownerReferences": owners } });
     let none = json!({ "metadata": { "name": "h" } });
     for layout in [layout::INFRASTRUCTURE, layout::HOSTS, layout::ALL_IN_ONE] {
@@ -306,6 +306,16 @@ fn hosts_lose_owners_and_get_none() {
         let owned = host(&absent_owner());
         assert!(accepts(&owned, &none) && accepts(&owned, &owned) && accepts(&none, &none));
         assert!(!accepts(&none, &owned) && !accepts(&host(&json!([])), &owned));
+        assert!(
+            !accepts(&none, &Value::Null) && !accepts(&owned, &Value::Null),
+            "deleted"
+        );
+        let policies = installed(&layout, CertificateSource::SelfManaged, "ValidatingAdmissionPolicy");
+        let rules = policies
+            .iter()
+            .map(|one| &one["spec"]["matchConstraints"]["resourceRules"][0]);
+        let mut rules = rules.filter(|rule| rule["resources"] == json!(["baremetalhosts"]));
+        assert_eq!(rules.next().unwrap()["operations"], json!(["UPDATE", "DELETE"]));
     }
 }
 
