@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
-use super::load::{claim, grants, has_address, list, name, pool};
+use super::load::{claim, grants, has_address, list, pool};
 use super::manager::{LONG, NAMESPACE, answers, the_deployment};
 use super::release::{Candidate, FIRST, NEXT};
 use super::{access, empty_root, one_namespace, own_writes, repair, rotation, self_managed};
@@ -139,10 +139,16 @@ fn killed(stack: &Stack, _: &Candidate) -> Proof {
     for _ in 0..2 {
         let before = seen.last().copied().unwrap_or_default();
         let some = until(LONG, "more addresses", || {
+            // Nothing is granted while it is counted, however long that takes on a busy machine.
+            signal_all(stack, "STOP")?;
             let granted = list(stack, "burst", "ipaddresses.ipam.metal3.io")?.len();
-            Ok((granted > before).then_some(granted))
+            if granted > before {
+                return Ok(Some(granted));
+            }
+            signal_all(stack, "CONT")?;
+            Ok(None)
         })?;
-        kill_all(stack)?;
+        signal_all(stack, "KILL")?;
         // Counted after the kill: this is the total of those processes.
         let granted = list(stack, "burst", "ipaddresses.ipam.metal3.io")?.len();
         ensure!(
@@ -205,20 +211,17 @@ fn all_granted(stack: &Stack, namespace: &TestNamespace<'_>, count: usize) -> an
     .with_context(|| format!("{last} claims had an address"))
 }
 
-/// `kill -9` of each container of the manager.
-fn kill_all(stack: &Stack) -> anyhow::Result<()> {
-    let mut killed = 0;
-    for pod in list(stack, NAMESPACE, "pods")? {
-        let id = pod["status"]["containerStatuses"][0]["containerID"]
-            .as_str()
-            .unwrap_or_default();
-        if let Some(process) = id.strip_prefix("process://") {
-            stack.run("kill", &["-9", process], None).with_context(|| name(&pod))?;
-            killed += 1;
-        }
-    }
-    if killed == 0 {
-        bail!("no process to kill");
-    }
-    Ok(())
+/// Signals the process of each container of the manager.
+fn signal_all(stack: &Stack, signal: &str) -> anyhow::Result<()> {
+    let pods = list(stack, NAMESPACE, "pods")?;
+    let id = |pod: &Value| {
+        let id = pod["status"]["containerStatuses"][0]["containerID"].as_str()?;
+        id.strip_prefix("process://").map(str::to_owned)
+    };
+    let processes: Vec<String> = pods.iter().filter_map(id).collect();
+    ensure!(!processes.is_empty(), "no process to signal");
+    let signal = format!("-{signal}");
+    let mut arguments = vec![signal.as_str()];
+    arguments.extend(processes.iter().map(String::as_str));
+    stack.run("kill", &arguments, None).map(drop)
 }
