@@ -15,11 +15,15 @@ use crate::lifecycle::env::TestEnv;
 use crate::lifecycle::install;
 use crate::products::load::{list, name};
 use crate::products::machines;
+use crate::products::machines::cluster::{Leader, leader};
 use crate::products::release::FIRST;
 use crate::wait::until;
 
 /// Pods end within their grace period.
 const GONE: Duration = Duration::from_secs(120);
+
+/// A new leader waits for the lease of a killed one, and processes that ended are started again after a pause.
+const LEADS: Duration = Duration::from_secs(120);
 
 /// How to switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -28,6 +32,8 @@ pub(super) enum Way {
     Scale,
     /// `clusterctl upgrade apply`, and apply for the hosts.
     Upgrade,
+    /// As `scale`; the leader of each product is killed before it is stopped, and each new one once it leads.
+    Killed,
 }
 
 impl Way {
@@ -36,6 +42,7 @@ impl Way {
         match self {
             Self::Scale => "scale",
             Self::Upgrade => "upgrade",
+            Self::Killed => "killed",
         }
     }
 
@@ -43,6 +50,7 @@ impl Way {
         match self {
             Self::Scale => "product by product, scaled to 0 and applied",
             Self::Upgrade => "by clusterctl upgrade",
+            Self::Killed => "product by product, each old and new leader killed by SIGKILL",
         }
     }
 }
@@ -139,8 +147,11 @@ impl Installer<'_> {
             self.hand_back()?;
         }
         match way {
-            Way::Scale => {
+            Way::Scale | Way::Killed => {
                 for product in all {
+                    if way == Way::Killed && !hands_back {
+                        self.kill_leader(to.other(), &product)?;
+                    }
                     if !hands_back {
                         self.stop(to.other(), &product)?;
                     }
@@ -150,6 +161,9 @@ impl Installer<'_> {
                         self.scale(to, &product, 1)?;
                     }
                     self.record_version(to, &product)?;
+                    if way == Way::Killed {
+                        self.kill_leader(to, &product)?;
+                    }
                 }
             }
             Way::Upgrade => {
@@ -254,6 +268,21 @@ impl Installer<'_> {
         ];
         let words = [&words[..], &[&name, "--type=merge", &version]].concat();
         self.session.must(self.stack(), &words)
+    }
+
+    /// `kill -9` of the process that leads, while it works: the lease stays until it expires.
+    fn kill_leader(&self, family: Family, product: &Product) -> anyhow::Result<()> {
+        let (stack, what) = (self.stack(), format!("a leader of {}", product.deployment));
+        until(LEADS, &what, || {
+            let Leader { pod, process, .. } = leader(stack, product.namespace(family), product.lease)?;
+            let Some(process) = process.filter(|_| pod.starts_with(product.deployment)) else {
+                return Ok(None);
+            };
+            stack.run("kill", &["-9", &process], None).map(Some)
+        })?;
+        self.session
+            .note(&format!("kill -9 of the leader of {}", product.deployment));
+        Ok(())
     }
 
     fn until_gone(&self, family: Family, product: &Product) -> anyhow::Result<()> {

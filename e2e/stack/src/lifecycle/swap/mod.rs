@@ -97,6 +97,12 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
         "release {} has no clusterctl provider of addresses: use WAY=scale",
         release.series()
     );
+    ensure!(
+        options.ways.len() * 2 <= stage::SWITCHES,
+        "a run has work in flight for {} switches: name at most {} ways",
+        stage::SWITCHES,
+        stage::SWITCHES / 2
+    );
     let files = released.files().into_iter().chain(options.fleet.files());
     ensure_made(files, "make e2e-swap")?;
     Ok(exit_code(released.prove(places, || Ok(()), options.args()?)?))

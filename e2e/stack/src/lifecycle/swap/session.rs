@@ -50,6 +50,12 @@ impl Session {
         bail!("{} failed:\n{}", words.join(" "), self.0.lock());
     }
 
+    /// What was done without a command of a user.
+    pub(super) fn note(&self, what: &str) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(self.0.lock(), "# {what}");
+    }
+
     pub(super) fn take(&self) -> String {
         std::mem::take(&mut self.0.lock())
     }

@@ -21,7 +21,7 @@ use crate::wait::until;
 
 /// The slow inspection of all machines, on a machine with other work.
 const LIMIT: Duration = Duration::from_secs(1500);
-pub(super) const MACHINES: usize = 27;
+pub(super) const MACHINES: usize = 29;
 /// Machines that the cluster may use: those of the label.
 pub(super) const OF_CLUSTER: [u64; 5] = [1, 2, 3, 4, 5];
 /// Machines that run what the suite does not simulate.
@@ -83,6 +83,18 @@ pub(super) fn stops(to: Family, release: &GoRelease) -> BTreeSet<String> {
     stop.into_iter().collect()
 }
 
+/// Hosts that are new in each switch, to inspect and to register, and the one that is deleted in it.
+const NEW: [[u64; 3]; 6] = [
+    [19, 20, 18],
+    [25, 26, 20],
+    [18, 20, 26],
+    [21, 26, 19],
+    [27, 28, 21],
+    [19, 21, 25],
+];
+/// The switches that a run has work for.
+pub(super) const SWITCHES: usize = NEW.len();
+
 /// What is in flight at a switch.
 #[derive(Debug, Clone)]
 pub(super) struct InFlight {
@@ -98,7 +110,6 @@ pub(super) struct InFlight {
 impl InFlight {
     /// The work of the switch of this number, from 0.
     pub(super) fn of(turn: usize) -> Self {
-        const NEW: [[u64; 3]; 4] = [[19, 20, 18], [25, 26, 20], [18, 20, 26], [21, 26, 19]];
         let is_even = turn.is_multiple_of(2);
         let [inspected, registered, deleted] = NEW.get(turn).copied().unwrap_or_default();
         let [first, second] = PAIR;
@@ -367,7 +378,7 @@ mod tests {
     #[test]
     fn each_switch_has_its_own_work_on_hosts_that_the_previous_one_left() {
         let mut there: Vec<u64> = PROVISIONED.to_vec();
-        for turn in 0..4 {
+        for turn in 0..SWITCHES {
             let work = InFlight::of(turn);
             for number in [work.inspected, work.registered] {
                 assert!(!there.contains(&number), "{number} exists in switch {turn}");

@@ -130,6 +130,16 @@ fn quiet_switch_breaks_nothing() {
     assert!(broken(&quiet()).is_empty(), "{:?}", broken(&quiet()));
 }
 
+#[test]
+fn product_whose_leader_was_killed_waits_for_its_lease() {
+    let mut turn = quiet();
+    turn.way = Way::Killed;
+    turn.gaps[0].1 = Some(35_000);
+    assert!(broken(&turn).is_empty());
+    turn.gaps[0].1 = Some(35_001);
+    assert_eq!(broken(&turn), ["no_product_is_long_without_a_manager"]);
+}
+
 /// The beginning of an invariant's name, and what violates it.
 type Violation = (&'static str, Box<dyn Fn(&mut Turn)>);
 
