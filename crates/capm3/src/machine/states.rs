@@ -24,12 +24,20 @@ where
     machines.subscribe(move |change| match change {
         Change::Applied { new, .. } => {
             let (state, began) = state_of(new);
-            states.set(Key::of(*new), state, began);
+            let key = Key::of(*new);
+            states.set(key.clone(), state, began);
+            states.hold(&key, is_paused(new));
         }
         Change::Deleted { key, .. } => states.remove(key),
         // The cached object stays.
         Change::Unreadable { .. } | Change::Synced => {}
     });
+}
+
+/// Whether the machine or its Cluster is paused, as the condition says.
+fn is_paused(object: &Metal3Machine) -> bool {
+    let mut conditions = object.status.conditions.iter();
+    conditions.any(|one| one.type_ == machine::PAUSED && one.status == ConditionStatus::True)
 }
 
 /// The state, and when it began if the machine records that.

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, ProvisioningState as State};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, OperationalStatus, ProvisioningState as State};
 use metal3_domain::clock::Clock;
 use metal3_domain::objectives::{NEW, Subject};
 use metal3_ironic::statistics::{BOUNDS, Statistics};
@@ -119,7 +119,8 @@ fn note(change: &Change<'_, BareMetalHost>, states: &StateRecorder, problems: &m
             let (key, state) = (Key::of(*new), new.status.provisioning.state.to_string());
             let state = if state.is_empty() { NEW } else { &state };
             problems.note(&key, new);
-            states.set(key, state, began(new));
+            states.set(key.clone(), state, began(new));
+            states.hold(&key, is_held(new));
         }
         Change::Deleted { key, .. } => {
             states.remove(key);
@@ -128,6 +129,11 @@ fn note(change: &Change<'_, BareMetalHost>, states: &StateRecorder, problems: &m
         // The cached object stays.
         Change::Unreadable { .. } | Change::Synced => {}
     }
+}
+
+/// Whether no operation is in progress on purpose: the host waits for a slot of Ironic, or is paused.
+fn is_held(host: &BareMetalHost) -> bool {
+    host.status.operational_status == OperationalStatus::Delayed || host.is_paused()
 }
 
 /// When the present state began, if the host records it: an operation that has not ended.

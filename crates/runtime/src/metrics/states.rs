@@ -60,6 +60,10 @@ struct Standing {
     observed: Monotonic,
     /// When it began, as the object records it: it outlives a restart of this process.
     began: Option<DateTime<Utc>>,
+    /// Whether nobody works on it: it is paused, or others come first. That time does not count for the objective.
+    is_held: bool,
+    /// When that ended.
+    resumed: Option<Monotonic>,
 }
 
 /// Records the states of all objects of a kind; clones share the records.
@@ -90,9 +94,25 @@ impl StateRecorder {
         let now = self.0.clock.monotonic();
         let mut objects = self.0.objects.lock();
         let before = objects.get(&object).filter(|before| before.state == state);
-        let observed = before.map_or(now, |before| before.observed);
-        let standing = Standing { state, observed, began };
+        let standing = Standing {
+            state,
+            observed: before.map_or(now, |before| before.observed),
+            began,
+            is_held: before.is_some_and(|before| before.is_held),
+            resumed: before.and_then(|before| before.resumed),
+        };
         objects.insert(object, standing);
+    }
+
+    /// Whether nobody works on an object in its present state. The time counts for the objective from the end of that on.
+    pub fn hold(&self, object: &Key, is_held: bool) {
+        let now = self.0.clock.monotonic();
+        if let Some(standing) = self.0.objects.lock().get_mut(object) {
+            if standing.is_held && !is_held {
+                standing.resumed = Some(now);
+            }
+            standing.is_held = is_held;
+        }
     }
 
     /// The object does not exist any more.
@@ -115,7 +135,10 @@ impl StateRecorder {
             let recorded = recorded.and_then(|age| age.to_std().ok()).unwrap_or_default();
             let age = recorded.max(monotonic.since(standing.observed));
             if let Some(tally) = tallies.iter_mut().find(|tally| tally.by.state == standing.state) {
-                tally.add(age);
+                let since_resumed = standing
+                    .resumed
+                    .map_or(age, |resumed| age.min(monotonic.since(resumed)));
+                tally.add(age, since_resumed, standing.is_held);
             }
         }
         tallies
@@ -153,9 +176,10 @@ impl Tally {
         }
     }
 
-    fn add(&mut self, age: Duration) {
+    /// Adds an object of this age, of which this part counts for the objective.
+    fn add(&mut self, age: Duration, counted: Duration, is_held: bool) {
         self.objects = self.objects.saturating_add(1);
-        let is_above = self.objective.is_some_and(|objective| age > objective);
+        let is_above = !is_held && self.objective.is_some_and(|objective| counted > objective);
         self.above = self.above.saturating_add(u32::from(is_above));
         self.oldest = self.oldest.max(age);
         self.sum += age.as_secs_f64();

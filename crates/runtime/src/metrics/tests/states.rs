@@ -96,6 +96,37 @@ fn objects_above_the_objective_are_counted_where_there_is_one() {
 }
 
 #[test]
+fn time_without_work_does_not_count_for_the_objective() {
+    let clock = clock();
+    let (metrics, states) = recorder(&clock);
+    let (above, oldest) = ("metal3_hosts_above_objective", "metal3_host_state_oldest_seconds");
+    let began = Some(clock.now());
+    states.set(key("h"), "registering", began);
+    states.hold(&key("h"), true);
+    clock.advance(Duration::from_mins(20));
+    assert_eq!(of(&metrics, above, "registering"), "0.0");
+    assert_eq!(
+        of(&metrics, oldest, "registering"),
+        "1200.0",
+        "the age stays that of the state"
+    );
+    states.set(key("h"), "registering", began);
+    states.hold(&key("h"), false);
+    clock.advance(Duration::from_mins(10));
+    assert_eq!(of(&metrics, above, "registering"), "0.0");
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(of(&metrics, above, "registering"), "1.0");
+    states.set(key("h"), "inspecting", None);
+    states.hold(&key("h"), false);
+    clock.advance(Duration::from_mins(31));
+    assert_eq!(
+        of(&metrics, above, "inspecting"),
+        "1.0",
+        "another state counts from its begin"
+    );
+}
+
+#[test]
 fn objectives_of_the_flags_replace_the_defaults() {
     let clock = clock();
     let mut objectives = Objectives::default();
