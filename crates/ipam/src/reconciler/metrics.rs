@@ -22,7 +22,8 @@ pub(super) struct PoolMetrics {
 }
 
 /// `waiting` counts claims, the other states addresses.
-const STATES: [&str; 5] = ["capacity", "used", "available", "reserved", "waiting"];
+const STATES: [&str; 5] = ["capacity", "used", "available", "reserved", WAITING];
+const WAITING: &str = "waiting";
 
 impl PoolMetrics {
     pub(super) fn register(metrics: &Metrics) -> Self {
@@ -47,7 +48,11 @@ impl PoolMetrics {
                 self.addresses.remove(&labels(state));
             }
         }
-        let Some(counts) = counts else { return };
+        let Some(counts) = counts else {
+            // A paused pool serves no claim: how many wait for an address is not known.
+            self.addresses.remove(&labels(WAITING));
+            return;
+        };
         let values = [
             counts.capacity,
             counts.used,
@@ -89,6 +94,12 @@ mod tests {
                 format!("metal3_ipam_pool_addresses{{namespace=\"metal\",pool=\"a\",state=\"{state}\"}} {value}");
             assert!(text.contains(&line), "{line} in\n{text}");
         }
+        own.set(&pool, None, true);
+        let paused = metrics.render();
+        assert!(
+            !paused.contains("state=\"waiting\"") && paused.contains("state=\"used\"} 1"),
+            "{paused}"
+        );
         own.set(&pool, None, false);
         assert!(!metrics.render().contains("pool=\"a\""));
     }

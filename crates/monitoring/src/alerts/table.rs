@@ -46,7 +46,7 @@ pub const ALERTS: &[Alert] = &[
         summary: "{{ $value }} hosts have a {{ $labels.error_type }}.",
         meaning: "An operation on a machine failed and is retried with growing pauses: its BMC, its login, its boot, its disk or \
                   its image.",
-        cure: "List the hosts with `kubectl metal3 hosts`; the message of each says what failed and what to do.",
+        cure: "List the hosts with `kubectl metal3 hosts -A --error`; `kubectl metal3 why bmh/NAME -n NAMESPACE` says what failed and what to do.",
         see: &[
             "hosts.md#registrationerror",
             "hosts.md#inspectionerror",
@@ -62,7 +62,7 @@ pub const ALERTS: &[Alert] = &[
         severity: Warning,
         summary: "{{ $value }} hosts have been {{ $labels.state }} for too long.",
         meaning: "A host stays in a state for longer than its objective (`--state-objectives`).",
-        cure: "List the hosts with `kubectl metal3 hosts`, and run `kubectl metal3 why bmh/NAME` for those of the state.",
+        cure: "`kubectl metal3 top -A` lists those that wait longest; run `kubectl metal3 why bmh/NAME -n NAMESPACE` for them.",
         see: &[
             "hosts.md#notprogressing",
             "hosts.md#waitingforironic",
@@ -92,13 +92,25 @@ pub const ALERTS: &[Alert] = &[
     },
     Alert {
         name: "Metal3PoolHasNoAddress",
-        query: "max by (namespace, pool) (metal3_ipam_pool_addresses{state=\"waiting\"}) > 0",
+        query: "max by (namespace, pool) (metal3_ipam_pool_addresses{state=\"waiting\"}) > 0 \
+                and max by (namespace, pool) (metal3_ipam_pool_addresses{state=\"available\"}) == 0",
         minutes: 5,
         severity: Warning,
         summary: "{{ $value }} claims wait for an address of the pool {{ $labels.namespace }}/{{ $labels.pool }}.",
         meaning: "All addresses of a pool are in use or reserved, and machines wait for one.",
         cure: "Add a range to the pool, or release addresses.",
         see: &["addresses.md#poolexhausted", "addresses.md#nofreeaddress"],
+    },
+    Alert {
+        name: "Metal3ClaimsWithoutAddress",
+        query: "max by (namespace, pool) (metal3_ipam_pool_addresses{state=\"waiting\"}) > 0 \
+                and max by (namespace, pool) (metal3_ipam_pool_addresses{state=\"available\"}) > 0",
+        minutes: 15,
+        severity: Warning,
+        summary: "{{ $value }} claims have no address, and the pool {{ $labels.namespace }}/{{ $labels.pool }} has free ones.",
+        meaning: "A claim asks for what the pool cannot give, its Cluster does not exist, or the API server rejects its address.",
+        cure: "List the claims with `kubectl metal3 pools POOL -n NAMESPACE`, and run `kubectl metal3 why ipclaim/NAME -n NAMESPACE`.",
+        see: &["addresses.md#allocationfailed", "addresses.md#clusternotfound"],
     },
     Alert {
         name: "Metal3IronicUnreachable",

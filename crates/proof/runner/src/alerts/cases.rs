@@ -234,6 +234,12 @@ pub(super) const CASES: &[Case] = &[
         &["Metal3PoolHasNoAddress"],
     ),
     case(
+        "refused-claim",
+        "A claim that cannot be served, of a pool with free addresses (another process)",
+        &[AlsoScraped(REFUSED), Minutes(40)],
+        &["Metal3ClaimsWithoutAddress"],
+    ),
+    case(
         "ironic-down",
         "Ironic does not answer for half an hour",
         &[Hosts(1, None), Minutes(30), IronicDown(30), Minutes(60)],
@@ -346,6 +352,9 @@ pub(super) const CASES: &[Case] = &[
 
 /// A process of another namespace that does not lead.
 const IDLE: &str = "leader_election_master_status{name=\"capm3\",namespace=\"other\"} 0\n";
+/// A pool with free addresses and a claim without one.
+const REFUSED: &str = "metal3_ipam_pool_addresses{namespace=\"metal\",pool=\"a\",state=\"waiting\"} 1\n\
+                       metal3_ipam_pool_addresses{namespace=\"metal\",pool=\"a\",state=\"available\"} 200\n";
 /// A process of other controllers.
 const OTHER: &str = "metal3_build_info{controllers=\"others\",version=\"v1\"} 1\n";
 
