@@ -194,6 +194,7 @@ fn with_urls(text: &str, show: impl Fn(&str) -> String) -> String {
     while let Some((before, after)) = rest.split_once("://") {
         let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '<' | '>');
         let end = after.find(is_end).unwrap_or(after.len());
+        let end = behind_login(after, end).unwrap_or(end);
         let (url, tail) = after.split_at_checked(end).unwrap_or((after, ""));
         shown.push_str(before);
         shown.push_str("://");
@@ -204,16 +205,53 @@ fn with_urls(text: &str, show: impl Fn(&str) -> String) -> String {
     shown
 }
 
+/// The end of a URL whose password contains a blank: behind the host that follows the login.
+fn behind_login(text: &str, end: usize) -> Option<usize> {
+    /// The longest password that is looked for.
+    const LONGEST: usize = 128;
+    let (url, rest) = text.split_at_checked(end)?;
+    if url.contains('@') || is_host(authority_of(url)) {
+        return None;
+    }
+    let line = rest.lines().next().unwrap_or_default();
+    let at = line.find('@').filter(|at| *at < LONGEST)?;
+    let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '<' | '>');
+    let host = line.get(at..)?;
+    Some(end + at + host.find(is_end).unwrap_or(host.len()))
+}
+
+fn authority_of(url: &str) -> &str {
+    url.split(['/', '?', '#']).next().unwrap_or_default()
+}
+
+/// Whether an authority without login is a host, and not the begin of a login.
+fn is_host(authority: &str) -> bool {
+    let has_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    authority.starts_with('[') || authority.split_once(':').is_none_or(|(_, port)| has_port(port))
+}
+
 /// The same for one URL without its scheme. A password may contain a slash that is not escaped.
 fn without_login(url: &str) -> String {
-    let authority = url.split(['/', '?', '#']).next().unwrap_or_default();
+    let authority = authority_of(url);
     if let Some((_, host)) = authority.rsplit_once('@') {
         let path = url.strip_prefix(authority).unwrap_or_default();
         return format!("***@{host}{path}");
     }
-    let has_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
-    let is_host = authority.starts_with('[') || authority.split_once(':').is_none_or(|(_, port)| has_port(port));
-    if is_host { url.to_owned() } else { redacted(url) }
+    // `user:12/3@host` looks like a host with a port, as `registry:5000/image@sha256:…` does.
+    let is_ambiguous = authority.contains(':') && !authority.starts_with('[');
+    let has_login = is_ambiguous && url.rsplit_once('@').is_some_and(|(_, rest)| !is_digest(rest));
+    match is_host(authority) && !has_login {
+        true => url.to_owned(),
+        false => redacted(url),
+    }
+}
+
+/// Whether a text begins with the digest of an image, `sha256:…`.
+fn is_digest(text: &str) -> bool {
+    let digest = text
+        .split_once(':')
+        .filter(|(algorithm, _)| ["sha256", "sha384", "sha512"].contains(algorithm));
+    digest.is_some_and(|(_, digits)| digits.starts_with(|first: char| first.is_ascii_hexdigit()))
 }
 
 /// A scheme is a letter followed by letters, digits, `+`, `-` or `.`; other text before a colon is no scheme.
@@ -342,12 +380,25 @@ mod tests {
             ),
             ("http://u:p@q@h/", "http://***@h/"),
             ("http://u:p/w@h/i", "http://***@h/i"),
-            (
-                "http://h:80/a@b oci://r/i@sha256:1",
-                "http://h:80/a@b oci://r/i@sha256:1",
-            ),
+            ("http://h:80/a@b oci://r/i@sha256:1", "http://***@b oci://r/i@sha256:1"),
             ("http://[::1]:80/a@b", "http://[::1]:80/a@b"),
             ("://", "://"),
+            (
+                "cannot reach redfish://root:12/canary@192.0.2.1/x now",
+                "cannot reach redfish://***@192.0.2.1/x now",
+            ),
+            (
+                "cannot reach redfish://root:my canary@192.0.2.1/x now",
+                "cannot reach redfish://***@192.0.2.1/x now",
+            ),
+            (
+                "oci://registry:5000/image@sha256:01ef is kept",
+                "oci://registry:5000/image@sha256:01ef is kept",
+            ),
+            (
+                "http://host: no route; mail to a@b",
+                "http://host: no route; mail to a@b",
+            ),
         ] {
             assert_eq!(without_logins(text), shown);
         }
