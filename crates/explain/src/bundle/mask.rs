@@ -2,13 +2,13 @@
 
 use metal3_api::infrastructure::names::NODE_ANNOTATIONS_BACKUP;
 use metal3_api::ipam::names::REQUESTED_ADDRESS_ANNOTATION;
-use metal3_domain::uri::public_text;
+use metal3_domain::uri::{public_text, redacted_url};
 use serde_json::{Map, Value};
 
 /// What a masked value is replaced with.
 pub(super) const MASK: &str = "***";
 /// Parts of the names of members that contain secrets.
-const SENSITIVE: [&str; 12] = [
+const SENSITIVE: [&str; 15] = [
     "password",
     "passwd",
     "passphrase",
@@ -21,6 +21,9 @@ const SENSITIVE: [&str; 12] = [
     "authorization",
     "cookie",
     "signature",
+    "pwd",
+    "psk",
+    "keydata",
 ];
 /// Ends of names of members that only refer to one.
 const REFERENCES: [&str; 7] = ["name", "namespace", "ref", "reference", "version", "kind", "error"];
@@ -78,12 +81,16 @@ fn mask(value: &mut Value) {
             // A pair of a name and a free value, as in variables of a topology and in meta data.
             let is_pair =
                 members.contains_key("value") && (members.contains_key("name") || members.contains_key("key"));
+            let is_bmc = members.contains_key("credentialsName");
             for (name, member) in members.iter_mut() {
                 if (is_pair && name == "value") || (is_sensitive(name) && is_content(member)) {
                     *member = Value::from(MASK);
                 } else if let (true, Some(annotations)) = (name == "annotations", member.as_object_mut()) {
                     // Those of the object, and those of objects that are made from it.
                     mask_annotations(annotations);
+                } else if let (true, Some(address)) = (is_bmc && name == "address", member.as_str()) {
+                    // One that is no URL may contain a login, too.
+                    *member = Value::from(redacted_url(address));
                 } else {
                     mask(member);
                 }
@@ -113,7 +120,9 @@ fn is_sensitive(name: &str) -> bool {
         .collect();
     let is_reference = REFERENCES.iter().any(|end| name.ends_with(end)) && !name.ends_with("username");
     let is_login = name == "username" || name == "user" || name == "login";
-    (is_login || SENSITIVE.iter().any(|part| name.contains(part))) && !is_reference
+    // `ADMIN_PASS`, and not `bypass`.
+    let is_pass = name.ends_with("pass") && !name.ends_with("bypass");
+    (is_login || is_pass || SENSITIVE.iter().any(|part| name.contains(part))) && !is_reference
 }
 
 /// A text without logins of URLs, queries of URLs, and what follows the name of a secret.
@@ -194,13 +203,13 @@ fn is_before_value(name: &str, rest: &str) -> bool {
 
 /// The place of the value behind a mark: after blanks, further marks and the scheme of a login.
 fn start_of_value(line: &str, from: usize) -> usize {
-    const BEFORE: [&str; 6] = ["=", ":", "is ", "bearer ", "basic ", "digest "];
+    const BEFORE: [&str; 7] = ["=", ":", "is ", "bearer ", "basic ", "digest ", "token "];
     let mut at = from;
     loop {
         let rest = line.get(at..).unwrap_or_default();
         let blanks = rest.len() - rest.trim_start_matches(' ').len();
         let word = rest.get(blanks..).unwrap_or_default();
-        let quote = usize::from(word.starts_with(['"', '\'']));
+        let quote = Quote::at(word).map_or(0, |quote| quote.length());
         let bare = word.get(quote..).unwrap_or_default();
         let is = |mark: &&&str| {
             bare.get(..mark.len())
@@ -226,27 +235,68 @@ fn is_open_ended(before: &str) -> bool {
         .contains("cookie")
 }
 
+/// A quote before a value, and the backslashes before it: JSON that is part of a JSON text has one or more.
+#[derive(Clone, Copy)]
+struct Quote {
+    mark: char,
+    backslashes: usize,
+    /// What is before them.
+    prefix: usize,
+}
+
+impl Quote {
+    fn at(text: &str) -> Option<Self> {
+        // Bytes of Python have a letter before the quote.
+        let bare = text.strip_prefix('b').filter(|rest| rest.starts_with(['"', '\'']));
+        if let Some(bare) = bare {
+            return Self::at(bare).map(|quote| Self { prefix: 1, ..quote });
+        }
+        let rest = text.trim_start_matches('\\');
+        let mark = rest.chars().next().filter(|first| ['"', '\''].contains(first))?;
+        Some(Self {
+            mark,
+            backslashes: text.len() - rest.len(),
+            prefix: 0,
+        })
+    }
+
+    const fn length(self) -> usize {
+        self.prefix + self.backslashes + self.mark.len_utf8()
+    }
+
+    /// What follows the closing quote. A quote of the value itself has more backslashes.
+    fn after(self, value: &str) -> Option<&str> {
+        let mut backslashes = 0;
+        for (at, one) in value.char_indices().skip(self.length()) {
+            let is_escaped = match self.backslashes {
+                0 => backslashes % 2 == 1,
+                own => backslashes > own,
+            };
+            if one == self.mark && !is_escaped {
+                return value.get(at + one.len_utf8()..);
+            }
+            backslashes = if one == '\\' { backslashes + 1 } else { 0 };
+        }
+        None
+    }
+}
+
 /// What follows a value: behind its closing quote, or its first blank or separator.
 fn after_value(value: &str, is_open_ended: bool) -> &str {
     if is_open_ended {
         return "";
     }
-    let quote = value.chars().next().filter(|first| ['"', '\''].contains(first));
-    let mut is_escaped = false;
-    let mut inside = value.char_indices().skip(usize::from(quote.is_some()));
-    let end = inside.find(|(_, one)| match quote {
-        Some(quote) => {
-            let is_end = *one == quote && !is_escaped;
-            is_escaped = *one == '\\' && !is_escaped;
-            is_end
-        }
-        None => [' ', '&', ',', ';', '}', ')'].contains(one),
-    });
-    match (end, quote) {
-        (Some((at, _)), Some(_)) => value.get(at + 1..).unwrap_or_default(),
-        (Some((at, _)), None) => value.get(at..).unwrap_or_default(),
-        (None, _) => "",
+    // A list, as Go prints the values of a header, and as JSON has them.
+    if value.starts_with('[') {
+        return value.split_once(']').map_or("", |(_, rest)| rest);
     }
+    let after = match Quote::at(value) {
+        Some(quote) => quote.after(value),
+        None => value
+            .find([' ', '&', ',', ';', '}', ')'])
+            .and_then(|at| value.get(at..)),
+    };
+    after.unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -280,6 +330,20 @@ mod tests {
     }
 
     #[test]
+    fn login_in_the_address_of_a_bmc_is_masked_whatever_its_form() {
+        for address in [
+            "root:canary@192.0.2.1",
+            "redfish:/root:canary@192.0.2.1/x",
+            "redfish://root:12/canary@192.0.2.1/x",
+            "redfish://root:my canary@192.0.2.1",
+        ] {
+            let masked =
+                masked(json!({ "spec": { "bmc": { "address": address, "credentialsName": "bmc" } } })).to_string();
+            assert!(!masked.contains("canary") && masked.contains("192.0.2.1"), "{masked}");
+        }
+    }
+
+    #[test]
     fn requested_address_of_a_claim_is_kept() {
         let claim = json!({ "metadata": { "annotations": { "ipAddress": "192.0.2.7" } } });
         assert_eq!(masked(claim.clone()), claim);
@@ -306,6 +370,29 @@ mod tests {
             ("the password is canary today", "the password is *** today"),
             ("{\"password\":\"ca \\\"nary\",\"x\":1}", "{\"password\":***,\"x\":1}"),
             ("password=\"canary canary\" x", "password=*** x"),
+            ("map[Authorization:[Basic canary]]", "map[Authorization:***]"),
+            (
+                "{\"Authorization\":[\"Bearer canary\"],\"x\":1}",
+                "{\"Authorization\":***,\"x\":1}",
+            ),
+            ("{'Authorization': b'Basic canary'}", "{'Authorization': b'Basic ***}"),
+            ("{'password': b'canary canary', 'x': 1}", "{'password': ***, 'x': 1}"),
+            ("Authorization: Token canary", "Authorization: Token ***"),
+            ("pwd=canary", "pwd=***"),
+            ("rootpwd=\"canary\" quiet", "rootpwd=*** quiet"),
+            ("ADMIN_PASS=canary", "ADMIN_PASS=***"),
+            ("client-key-data: canary", "client-key-data: ***"),
+            ("{\"psk\":\"canary\"}", "{\"psk\":***}"),
+            ("bypass=1", "bypass=1"),
+            // JSON in a JSON text, once and twice.
+            (
+                r#"{\"password\": \"canary \\\"canary\\\" canary\", \"x\": 1}"#,
+                r#"{\"password\": ***, \"x\": 1}"#,
+            ),
+            (
+                r#"{\\\"password\\\":\\\"canary canary\\\",\\\"x\\\":1}"#,
+                r#"{\\\"password\\\":***,\\\"x\\\":1}"#,
+            ),
             ("Cookie: a=canary; b=canary", "Cookie: ***"),
             ("bmc/password: canary", "bmc/password: ***"),
             ("the token was refused", "the token was refused"),
