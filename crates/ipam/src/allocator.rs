@@ -238,7 +238,7 @@ impl<'a> Allocator<'a> {
                 // differs: ipam-pre-allocation-held. The Go manager retries the creation of an existing object.
                 let (what, text) = (message::PRE_ALLOCATION_IN_USE, address_text(address));
                 return Err(Refusal::failed(format!(
-                    "{what}: {text} is granted to another claim; delete that claim, or change spec.preAllocations"
+                    "{what}: {text} is granted to another claim, whose machine may use it; change spec.preAllocations, or delete that machine"
                 )));
             }
             Target::Requested(address) if !self.ranges.contains(address) => {

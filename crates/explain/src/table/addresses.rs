@@ -10,7 +10,8 @@ pub(super) const ROWS: &[Row] = &[
             "The claim cannot be served as it is",
             "The requested address is not valid, is in use or outside of the pool, contradicts a pre-allocation, the pool is \
              being deleted, or the API server rejects the address object. The message says which.",
-            "Change the annotation `ipAddress` or `spec.preAllocations`, or delete the claim that holds the address.",
+            "Change the annotation `ipAddress` or `spec.preAllocations`. An address that another claim holds may be in use by a running \
+             machine: it is free once that machine is deleted. Do not delete the claim alone.",
         ],
     ),
     user(

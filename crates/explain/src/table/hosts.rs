@@ -192,7 +192,8 @@ pub(super) const ROWS: &[Row] = &[
         "Ironic does not respond",
         "The next step of the host, or its deletion, needs Ironic. The machine itself may run on.",
         "Restore Ironic: see its Pods and log, `IRONIC_ENDPOINT`, and the network to it; then the host continues without help. If \
-         Ironic is lost for ever, remove the finalizer `baremetalhost.metal3.io` from a host that is deleted.",
+         Ironic is lost for ever, switch the machine of a deleted host off by hand first: its disk keeps its data, and its addresses \
+         are given to others. Then remove the finalizer `baremetalhost.metal3.io` from the host.",
     ]),
     failure([
         "IronicLoginRefused",

@@ -15,8 +15,9 @@ const INFRASTRUCTURE: [&str; 3] = [
 ];
 const CLUSTER: [&str; 3] = [
     "The Metal3Cluster does not exist",
-    "The Cluster names a Metal3Cluster that is not in the namespace.",
-    "Create the Metal3Cluster, or correct `spec.infrastructureRef` of the Cluster.",
+    "No Metal3Cluster of the namespace belongs to the Cluster: neither the one that it names, nor one that names it.",
+    "Create the Metal3Cluster that `spec.infrastructureRef` of the Cluster names. Where that is the object of another provider, \
+     create one with `spec.clusterName`.",
 ];
 const BOOTSTRAP: [&str; 3] = [
     "The bootstrap data do not exist",
@@ -49,8 +50,8 @@ const DATA: [&str; 3] = [
 ];
 const REQUEST: [&str; 3] = [
     "The data cannot be requested",
-    "The Metal3DataClaim cannot be created, or one of that name belongs to another machine. The message says which.",
-    "Correct the name of the data template in `spec.dataTemplate`, or delete the other claim.",
+    "The spec of the machine is refused, or its Metal3DataClaim cannot be created. The message says which.",
+    "Correct the member that the message names, in the template of the machine, and replace the Machine.",
 ];
 const RELEASE: [&str; 3] = [
     "The data cannot be released",

@@ -48,8 +48,9 @@ pub(super) const ROWS: &[Row] = &[
             "The object is paused",
             "The annotation `cluster.x-k8s.io/paused` on the object, or `spec.paused` of its Cluster, stops all work on it. \
              `clusterctl move` pauses too.",
-            "Remove the pause when it is not needed: `kubectl annotate KIND NAME cluster.x-k8s.io/paused-`, or set \
-             `spec.paused` of the Cluster to false.",
+            "Let a `clusterctl move` complete, or repeat it if it was interrupted: without the pause two clusters would manage one \
+             machine. Otherwise remove the pause when it is not needed: `kubectl annotate KIND NAME cluster.x-k8s.io/paused-`, or \
+             set `spec.paused` of the Cluster to false.",
         ],
     ),
     done("NotPaused", "Not paused", "Nothing pauses the object."),

@@ -115,8 +115,8 @@ pub(crate) fn require_ironic(planner: &mut Planner<'_>) -> PlanResult<()> {
         return Ok(());
     };
     let advice = format!(
-        ", and the host cannot be deleted before its node. Restore Ironic; if it is lost permanently, remove the finalizer \
-         {HOST_FINALIZER} from the host"
+        ", and the host cannot be deleted before its node. Restore Ironic; if it is lost permanently, switch the machine \
+         off by hand, since its addresses are given to others, and then remove the finalizer {HOST_FINALIZER} from the host"
     );
     planner.withheld = Some(outage::withheld(planner, outage, &advice));
     Err(Decision::Wait(wait::on_unreachable_ironic()))

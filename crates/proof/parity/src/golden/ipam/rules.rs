@@ -198,7 +198,7 @@ const PRE_ALLOCATION_HELD: Rule = Rule {
                     continue;
                 };
                 let message = format!(
-                    "Pre-allocated IP not available: {ip} is granted to another claim; delete that claim, or change spec.preAllocations"
+                    "Pre-allocated IP not available: {ip} is granted to another claim, whose machine may use it; change spec.preAllocations, or delete that machine"
                 );
                 put(claim, "/errorMessage", json!(message));
             }
