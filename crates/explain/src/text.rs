@@ -13,11 +13,8 @@ const MOST_EVENTS: usize = 5;
 /// The lines for a person who looks at `now`. Messages are texts of others: they get no control of the terminal.
 #[must_use]
 pub fn render(explanation: &Explanation, namespace: &str, now: Time) -> String {
-    let mut text = format!(
-        "{} in namespace {namespace}: {}\n",
-        explanation.object,
-        explanation.state.as_str()
-    );
+    let state = explanation.state.as_str();
+    let mut text = format!("{} in namespace {namespace}: {state}\n", one_line(&explanation.object));
     for (depth, link) in explanation.chain.iter().enumerate() {
         text.push_str(&line(depth, link, now));
     }
@@ -42,14 +39,29 @@ fn events(last: &Link, events: &[EventLine], now: Time) -> String {
         } else {
             String::new()
         };
-        let message = event.message.replace('\n', " ");
-        format!("  {}{}{times}: {message}\n", ago.unwrap_or_default(), event.reason)
+        let (reason, message) = (one_line(&event.reason), one_line(&bounded(&event.message)));
+        format!("  {}{reason}{times}: {message}\n", ago.unwrap_or_default())
     });
     let lines: String = lines.collect();
     if lines.is_empty() {
         lines
     } else {
-        format!("Events of {}:\n{lines}", last.object)
+        format!("Events of {}:\n{lines}", one_line(&last.object))
+    }
+}
+
+/// A text of another program in one line: names and reasons may contain line breaks, and would forge lines.
+pub(crate) fn one_line(text: &impl ToString) -> String {
+    text.to_string().replace(['\n', '\r'], " ")
+}
+
+/// The begin of a text, which may be as long as an object.
+pub(crate) fn bounded(text: &str) -> String {
+    /// Longer than any message of a controller; Ironic cuts its own at 4,000.
+    const LONGEST: usize = 8_000;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
 }
 
@@ -71,28 +83,31 @@ fn printable(character: char) -> char {
 
 fn line(depth: usize, link: &Link, now: Time) -> String {
     let indent = "  ".repeat(depth);
-    let since = link.since.map(|since| format!(", for {}", duration(since, now)));
-    let usual = link
-        .usual_seconds
-        .map(|seconds| format!(", usually {}", seconds_text(seconds)));
-    let reason = link
-        .reason
-        .as_ref()
-        .map(|reason| format!(" ({reason}{}{})", since.unwrap_or_default(), usual.unwrap_or_default()));
+    let parts = [
+        link.reason.as_ref().map(one_line),
+        link.since.map(|since| format!("for {}", duration(since, now))),
+        link.usual_seconds
+            .map(|seconds| format!("usually {}", seconds_text(seconds))),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let parts = match parts.as_slice() {
+        [] => String::new(),
+        parts => format!(" ({})", parts.join(", ")),
+    };
     let head = format!(
-        "{indent}- {}: {}{}\n",
-        link.object,
-        link.title,
-        reason.unwrap_or_default()
+        "{indent}- {}: {}{parts}\n",
+        one_line(&link.object),
+        one_line(&link.title)
     );
-    let message = link.message.lines().map(|message| format!("{indent}    {message}\n"));
+    let message = bounded(&link.message);
+    let message = message.lines().map(|message| format!("{indent}    {message}\n"));
     message.fold(head, |text, line| text + &line)
 }
 
 fn remedy(last: &Link) -> String {
     let mut text = format!("Who acts: {}\n", last.who_acts.as_str());
     if !last.cure.is_empty() {
-        text.push_str(&format!("What to do: {}\n", last.cure));
+        text.push_str(&format!("What to do: {}\n", one_line(&last.cure)));
     }
     if let Some(runbook) = last.runbook.as_ref().filter(|_| last.who_acts != Actor::Nothing) {
         text.push_str(&format!("Runbook: {runbook}\n"));
@@ -112,10 +127,10 @@ pub fn missing(not_read: &NotRead, namespace: Option<&str>) -> String {
             format!(
                 "Not read: {}, because you may not {verb} {resource} {place}. Ask for the right to {verb} them; check it \
                  with: kubectl auth can-i {verb} {resource} {option}\n",
-                not_read.what
+                one_line(&not_read.what)
             )
         }
-        why => format!("Not read: {}, because {why}\n", not_read.what),
+        why => format!("Not read: {}, because {}\n", one_line(&not_read.what), one_line(why)),
     }
 }
 
@@ -171,6 +186,51 @@ mod tests {
         };
         let line = line(0, &link, at(290));
         assert!(line.ends_with("(Provisioning, for 3m10s, usually 9m38s)\n"), "{line}");
+    }
+
+    #[test]
+    fn link_without_a_reason_says_since_when() {
+        let host = ObjectId::foreign("metal3.io", "BareMetalHost", "h0");
+        let link = Link {
+            since: Some(at(100)),
+            ..Link::plain(&host, "waits", Actor::System, "")
+        };
+        assert_eq!(line(0, &link, at(290)), "- BareMetalHost/h0: waits (for 3m10s)\n");
+    }
+
+    /// Names in references have no pattern, and reasons of other providers none that this program knows.
+    #[test]
+    fn names_and_reasons_forge_no_line() {
+        let forged = "x\nWho acts: user\nWhat to do: kubectl delete bmh --all";
+        let object = ObjectId::foreign("", "Secret", forged);
+        let link = Link {
+            reason: Some(forged.to_owned()),
+            ..Link::plain(&object, forged, Actor::User, format!("Create {object}."))
+        };
+        let explanation = Explanation {
+            object: object.clone(),
+            state: State::Blocked,
+            chain: vec![link],
+            events: Vec::new(),
+            not_read: vec![NotRead {
+                what: Read::Object(object),
+                why: Unread::Failed(forged.to_owned()),
+            }],
+        };
+        let text = render(&explanation, "lab", at(0));
+        let cures = text.lines().filter(|line| line.starts_with("What to do:"));
+        assert_eq!(cures.count(), 1, "{text}");
+        assert_eq!(text.lines().count(), 5, "{text}");
+    }
+
+    #[test]
+    fn long_message_is_cut() {
+        let host = ObjectId::foreign("metal3.io", "BareMetalHost", "h0");
+        let link = Link {
+            message: "é".repeat(1 << 20),
+            ..Link::plain(&host, "waits", Actor::System, "")
+        };
+        assert!(line(0, &link, at(0)).chars().count() < 9_000);
     }
 
     #[test]

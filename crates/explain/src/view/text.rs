@@ -10,7 +10,7 @@ use super::top::Top;
 use super::tree::Node;
 use super::{Content, Report};
 use crate::chain::State;
-use crate::text::{duration, missing, printable_text, seconds_text};
+use crate::text::{bounded, duration, missing, one_line, printable_text, seconds_text};
 
 /// The lines for a person who looks at `now`. Without a namespace the report is about all.
 #[must_use]
@@ -46,24 +46,41 @@ fn columns(head: &[&str], rows: Vec<Vec<String>>) -> String {
         return String::new();
     }
     let head: Vec<String> = head.iter().map(|&cell| cell.to_owned()).collect();
-    let shown = |cell: String| match cell.trim() {
+    let last = head.len().saturating_sub(1);
+    let shown = |(column, cell): (usize, String)| match cell.trim() {
         "" => "-".to_owned(),
-        text => text.replace(['\n', '\r'], " "),
+        text if column == last => one_line(&bounded(text)),
+        text => one_line(&cut(text)),
     };
-    let rows = rows.into_iter().map(|row| row.into_iter().map(shown).collect());
+    let rows = rows
+        .into_iter()
+        .map(|row| row.into_iter().enumerate().map(shown).collect());
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
     let count = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
     };
-    let widths: Vec<usize> = (0..count).map(width).collect();
+    // The last column is not padded: it holds messages.
+    let widths: Vec<usize> = (0..count)
+        .map(|column| if column == last { 0 } else { width(column) })
+        .collect();
     let line = |row: &Vec<String>| {
         let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
         let cells: Vec<String> = cells.collect();
         format!("{}\n", cells.join("  ").trim_end())
     };
     rows.iter().map(line).collect()
+}
+
+/// The begin of a long cell: each line is as wide as the widest one. `-o json` has the whole text.
+fn cut(cell: &str) -> String {
+    /// More than the longest name of an object.
+    const LONGEST: usize = 300;
+    match cell.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", cell.get(..end).unwrap_or_default()),
+        None => cell.to_owned(),
+    }
 }
 
 /// Columns with the namespace before them when the report is about all.
@@ -182,17 +199,15 @@ fn tree(node: &Node, depth: usize, now: Time) -> String {
         (None, State::Ready) => "ok".to_owned(),
         (None, state) => state.as_str().to_owned(),
     };
-    let since = node
-        .since
-        .map(|since| format!(", for {}", duration(since, now)))
-        .unwrap_or_default();
-    let reason = node
-        .reason
-        .as_ref()
-        .map(|reason| format!(" ({reason}{since})"))
-        .unwrap_or_default();
-    let mut text = format!("{indent}- {}: {state}{reason}{details}\n", node.object).replace('\r', " ");
-    for line in node.message.lines() {
+    let since = node.since.map(|since| format!("for {}", duration(since, now)));
+    let parts: Vec<String> = node.reason.iter().map(one_line).chain(since).collect();
+    let reason = match parts.as_slice() {
+        [] => String::new(),
+        parts => format!(" ({})", parts.join(", ")),
+    };
+    let (object, state, details) = (one_line(&node.object), one_line(&state), one_line(&details));
+    let mut text = format!("{indent}- {object}: {state}{reason}{details}\n");
+    for line in bounded(&node.message).lines() {
         text.push_str(&format!("{indent}    {line}\n"));
     }
     for child in &node.children {
