@@ -1,6 +1,6 @@
 //! Cluster and Metal3Cluster.
 
-use metal3_api::cluster::{Cluster, IPAddressClaim, Machine};
+use metal3_api::cluster::{Cluster, IPAddressClaim, Machine, MachineDeployment};
 use metal3_api::infrastructure::conditions::cluster as conditions;
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::ipam::v1alpha1::IPClaim;
@@ -9,8 +9,8 @@ use metal3_api::meta::ConditionStatus;
 use serde_json::Value;
 
 use super::conditions::{Bad, find, first_bad, link, reason_link, since};
-use super::{End, Next, Walk, in_namespace, is_deleting, name, owner};
-use crate::chain::Link;
+use super::{End, Next, Walk, explain_part, in_namespace, is_deleting, name, owner};
+use crate::chain::{Link, State};
 use crate::object::ObjectId;
 use crate::snapshot::Read;
 use crate::table::{Actor, Area};
@@ -50,25 +50,72 @@ impl Walk<'_> {
         let machines = self.list::<Machine>(Some(&at.name))?;
         let total = machines.len();
         let mut waiting: Vec<&Machine> = machines.iter().filter(|one| deleting || !is_running(one)).collect();
-        waiting.sort_by_key(|one| order(one));
+        // Workers are deleted first, and are created last.
+        waiting.sort_by_key(|one| {
+            (
+                deleting && !is_deleting(&one.metadata),
+                is_control_plane(one) == deleting,
+                age(one),
+            )
+        });
         if let Some(first) = waiting.first() {
             let (count, verb) = (waiting.len(), if deleting { "exist" } else { "are not ready" });
             let title = format!("{count} of {total} machines {verb}");
             self.push(Link::plain(at, title, Actor::System, ""));
-            return Ok(Some(ObjectId::of::<Machine>(name(&first.metadata))));
+            let first = ObjectId::of::<Machine>(name(&first.metadata));
+            let is_first_next = deleting || !is_initialized(&cluster);
+            return match is_first_next {
+                true => Ok(Some(first)),
+                false => self.blocked_one(&waiting).map(|blocked| Some(blocked.unwrap_or(first))),
+            };
         }
         machines.sought(None)?;
         if deleting {
             let message = "no Machine of it is left";
             self.push(reason_link(at, Area::Shared, "Deleting", message, None));
-            let infrastructure = cluster.spec.infrastructure_ref.as_ref();
-            let infrastructure = infrastructure.map(|one| ObjectId::foreign(&one.api_group, &one.kind, &one.name));
-            return match infrastructure {
-                Some(left) if !self.answer(Read::Object(left.clone()))?.is_empty() => Ok(Some(left)),
-                Some(_) | None => Ok(None),
-            };
+            return self.left_of(at, &cluster);
         }
-        Ok(self.without_waiting_machine(at, &cluster, total))
+        Ok(self.without_waiting_machine(at, &cluster))
+    }
+
+    /// Of machines that do not wait for each other, the first one that goes on only with help.
+    fn blocked_one(&mut self, waiting: &[&Machine]) -> Result<Next, End> {
+        /// Each costs some reads.
+        const MOST: usize = 20;
+        if self.is_part {
+            return Ok(None);
+        }
+        let mut is_known = true;
+        for machine in waiting.iter().take(MOST) {
+            let machine = ObjectId::of::<Machine>(name(&machine.metadata));
+            match explain_part(&machine, self.snapshot) {
+                Ok(explanation) if explanation.state == State::Blocked => return Ok(Some(machine)),
+                Ok(_) => {}
+                Err(wanted) => {
+                    self.wanted.extend(wanted);
+                    is_known = false;
+                }
+            }
+        }
+        if is_known { Ok(None) } else { Err(End::Wanted) }
+    }
+
+    /// What a Cluster in deletion without Machines still has: its core controller waits for one after the other.
+    fn left_of(&mut self, at: &ObjectId, cluster: &Cluster) -> Result<Next, End> {
+        let deployments = self.list::<MachineDeployment>(Some(&at.name))?;
+        let first = deployments.iter().next();
+        let first = deployments.sought(first.map(|one| ObjectId::of::<MachineDeployment>(name(&one.metadata))))?;
+        if first.is_some() {
+            return Ok(first);
+        }
+        let references = [&cluster.spec.control_plane_ref, &cluster.spec.infrastructure_ref];
+        for one in references.into_iter().flatten() {
+            let left = ObjectId::foreign(&one.api_group, &one.kind, &one.name);
+            if !self.answer(Read::Object(left.clone()))?.is_empty() {
+                return Ok(Some(left));
+            }
+        }
+        Ok(None)
     }
 
     /// No infrastructure is named: by the user, or by the topology controller for a Cluster of a ClusterClass.
@@ -98,11 +145,10 @@ impl Walk<'_> {
     }
 
     /// No Machine waits: the control plane may still.
-    fn without_waiting_machine(&mut self, at: &ObjectId, cluster: &Cluster, machines: usize) -> Next {
-        let initialized = cluster.status.initialization.as_ref();
-        let is_initialized = initialized.is_some_and(|one| one.control_plane_initialized == Some(true));
-        let reference = cluster.spec.control_plane_ref.as_ref()?;
-        if is_initialized && machines > 0 {
+    fn without_waiting_machine(&mut self, at: &ObjectId, cluster: &Cluster) -> Next {
+        let reference = cluster.spec.control_plane_ref.as_ref();
+        let awaited = reference.filter(|_| !is_initialized(cluster));
+        let Some(reference) = awaited else {
             if let Some(bad) = first_bad(&cluster.status.conditions, &[("Available", ConditionStatus::False)]) {
                 let cure = format!(
                     "See the message, and: clusterctl describe cluster {}{}",
@@ -117,7 +163,7 @@ impl Walk<'_> {
                 });
             }
             return None;
-        }
+        };
         self.push(Link::plain(at, "waits for its control plane", Actor::System, ""));
         Some(ObjectId::foreign(
             &reference.api_group,
@@ -133,7 +179,10 @@ impl Walk<'_> {
             .labels
             .as_ref()
             .and_then(|labels| labels.get(CLUSTER_LABEL));
-        let cluster_name = owner::<Cluster>(&object.metadata).or(labelled.map(String::as_str));
+        let named = object.spec.cluster_name.as_deref();
+        let cluster_name = owner::<Cluster>(&object.metadata)
+            .or(labelled.map(String::as_str))
+            .or(named);
         let cluster: Option<Cluster> = match cluster_name {
             Some(name) => self.find(name)?,
             None => None,
@@ -147,8 +196,13 @@ impl Walk<'_> {
                 &[(conditions::READY, ConditionStatus::False)],
             );
             let (message, since) = ready.map_or((String::new(), None), |one| (one.message.clone(), since(one)));
+            let Some(cluster_name) = cluster_name else {
+                // It belongs to no Cluster: something else holds it.
+                self.push_deleting(at, &object.metadata);
+                return Ok(None);
+            };
             self.push(reason_link(at, Area::Shared, "Deleting", &message, since));
-            let machines = self.list::<Metal3Machine>(cluster_name)?;
+            let machines = self.list::<Metal3Machine>(Some(cluster_name))?;
             let first = machines.iter().next();
             return machines.sought(first.map(|one| ObjectId::of::<Metal3Machine>(name(&one.metadata))));
         }
@@ -203,6 +257,12 @@ pub(crate) fn is_infrastructure_ready(cluster: &Cluster) -> bool {
     initialization.is_some_and(|one| one.infrastructure_provisioned == Some(true))
 }
 
+/// Whether the control plane answers.
+fn is_initialized(cluster: &Cluster) -> bool {
+    let initialization = cluster.status.initialization.as_ref();
+    initialization.is_some_and(|one| one.control_plane_initialized == Some(true))
+}
+
 /// Whether the Machine has its Node and reports no problem.
 pub(crate) fn is_running(machine: &Machine) -> bool {
     let not_ready = first_bad(&machine.status.conditions, &[("Ready", ConditionStatus::False)]);
@@ -215,12 +275,11 @@ pub(crate) fn is_control_plane(machine: &Machine) -> bool {
     labels.is_some_and(|labels| labels.contains_key(CONTROL_PLANE_LABEL))
 }
 
-/// Control planes first, since the others wait for them, then the oldest.
-fn order(machine: &Machine) -> (bool, Option<String>, String) {
-    let created = machine
-        .metadata
-        .creation_timestamp
-        .as_ref()
-        .map(|time| time.0.to_string());
-    (!is_control_plane(machine), created, name(&machine.metadata).to_owned())
+/// The order of age.
+fn age(machine: &Machine) -> (Option<String>, String) {
+    let created = machine.metadata.creation_timestamp.as_ref();
+    (
+        created.map(|time| time.0.to_string()),
+        name(&machine.metadata).to_owned(),
+    )
 }

@@ -49,13 +49,31 @@ impl Walk<'_> {
                 ..Link::plain(at, format!("{} is not as it should be", bad.type_), Actor::System, cure)
             }),
             None if is_deleting(&meta) => self.push_deleting(at, &meta),
-            None if conditions.is_empty() => {
+            None if is_exhausted_pool(&object) => {
+                let cure = "Add addresses to the pool, or delete machines that hold them.";
+                self.push(Link::plain(at, "has no free address", Actor::User, cure));
+            }
+            None if conditions.is_empty() && !is_ready(&object) => {
                 self.push(Link::plain(at, "has no conditions yet", Actor::System, cure));
             }
             None => {}
         }
         Ok(None)
     }
+}
+
+/// Whether an object says in another way than by conditions that it is done. Objects with addresses, as of the in-cluster IPAM
+/// provider, have nothing to wait for.
+fn is_ready(object: &Value) -> bool {
+    let is = |path| object.pointer(path).and_then(Value::as_bool) == Some(true);
+    let has_addresses = object.pointer("/status/ipAddresses").is_some();
+    is("/status/ready") || is("/status/initialization/provisioned") || has_addresses
+}
+
+/// Whether the object is a pool of the in-cluster IPAM provider without free addresses.
+fn is_exhausted_pool(object: &Value) -> bool {
+    let free = object.pointer("/status/ipAddresses/free").and_then(Value::as_i64);
+    free == Some(0)
 }
 
 /// The conditions of any version: providers may omit all but the type and the status.

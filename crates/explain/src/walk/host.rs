@@ -1,6 +1,8 @@
 //! BareMetalHost: down to the answer of Ironic and of the BMC, which its error contains.
 
 use metal3_api::cluster::names::DELETE_FOR_MOVE_ANNOTATION;
+use metal3_api::infrastructure::names::HOST_PAUSED_BY_CAPM3;
+use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::meta::{Condition, ConditionStatus, Time};
 use metal3_api::metal3::names::{PAUSED_ANNOTATION, host_condition as conditions};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, OperationalStatus, ProvisioningState as State};
@@ -15,12 +17,14 @@ use crate::table::{Actor, Area, reason_of_error};
 const HELD: &str = "Held";
 /// Its reason for a port that the running machine does not need: an error of the host is worse.
 const HARMLESS: &str = "BootPortRefused";
+/// The reason of hardware that failed.
+const CRITICAL: &str = "CriticalError";
 
 impl Walk<'_> {
     pub(crate) fn host(&mut self, at: &ObjectId) -> Result<Next, End> {
         let host: BareMetalHost = self.required(at)?;
-        if self.is_untouched(at, &host) {
-            return Ok(None);
+        if let Some(next) = self.untouched(at, &host) {
+            return Ok(next);
         }
         let status = &host.status;
         let held = first_bad(&status.conditions, &[(HELD, ConditionStatus::True)]);
@@ -57,30 +61,21 @@ impl Walk<'_> {
             self.push(link);
             return Ok(None);
         }
+        if let Some(ill) = hardware_failure(&host) {
+            let link = link(at, Area::Hosts, ill);
+            self.push(link);
+            return Ok(None);
+        }
         self.push_progress(at, &host);
         Ok(None)
     }
 
-    /// Whether controllers leave the host alone, by its pause or during a move. A link then reports it.
-    fn is_untouched(&mut self, at: &ObjectId, host: &BareMetalHost) -> bool {
-        let is_set = |key: &str| {
-            host.metadata
-                .annotations
-                .as_ref()
-                .is_some_and(|all| all.contains_key(key))
-        };
+    /// Whether controllers leave the host alone, by its pause or during a move: a link then reports it, and what it waits for.
+    fn untouched(&mut self, at: &ObjectId, host: &BareMetalHost) -> Option<Next> {
+        let annotation = |key: &str| host.metadata.annotations.as_ref().and_then(|all| all.get(key));
         let namespace = in_namespace(host.metadata.namespace.as_deref().unwrap_or_default());
         let removal = |key: &str| format!("kubectl annotate bmh {}{namespace} {key}-", at.name);
-        if is_set(PAUSED_ANNOTATION) {
-            let message = format!("the annotation {PAUSED_ANNOTATION} is set");
-            let cure = format!("Remove it when it is not needed: {}", removal(PAUSED_ANNOTATION));
-            self.push(Link {
-                cure,
-                ..reason_link(at, Area::Hosts, "Paused", &message, None)
-            });
-            return true;
-        }
-        if is_set(DELETE_FOR_MOVE_ANNOTATION) {
+        if annotation(DELETE_FOR_MOVE_ANNOTATION).is_some() {
             let title = "is part of a move to another management cluster, and is not touched";
             // clusterctl sets it when the copy exists: without it, two clusters manage one machine.
             let cure = format!(
@@ -89,9 +84,33 @@ impl Walk<'_> {
                 removal(DELETE_FOR_MOVE_ANNOTATION)
             );
             self.push(Link::plain(at, title, Actor::User, cure));
-            return true;
+            return Some(None);
         }
-        false
+        let paused = annotation(PAUSED_ANNOTATION)?;
+        let message = format!("the annotation {PAUSED_ANNOTATION} is set");
+        let link = reason_link(at, Area::Hosts, "Paused", &message, None);
+        if paused != HOST_PAUSED_BY_CAPM3 {
+            // A move pauses too, and without the pause two clusters manage one machine.
+            let cure = format!(
+                "Remove it when it is not needed, and no clusterctl move is under way: {}",
+                removal(PAUSED_ANNOTATION)
+            );
+            self.push(Link { cure, ..link });
+            return Some(None);
+        }
+        // The controller of machines removes it with the pause of the machine, which a move leaves when it was interrupted.
+        let consumer = host
+            .spec
+            .consumer_ref
+            .as_ref()
+            .and_then(|consumer| consumer.name.clone());
+        let cure = match consumer {
+            Some(_) => String::new(),
+            None => "Resume the machine or the Cluster that is paused. Let a clusterctl move complete, or repeat it."
+                .to_owned(),
+        };
+        self.push(Link { cure, ..link });
+        Some(consumer.map(|name| ObjectId::of::<Metal3Machine>(&name)))
     }
 
     /// The message of an error is the answer of Ironic or the BMC. A missing Secret is the cause of its own.
@@ -216,6 +235,19 @@ fn unnamed_error(at: &ObjectId, host: &BareMetalHost, since: Option<Time>) -> Li
 pub(crate) fn is_unavailable(host: &BareMetalHost) -> bool {
     let is_available = matches!(host.status.provisioning.state, State::Available | State::Ready);
     host.status.error_type.is_some() || !is_available
+}
+
+/// What the BMC reports of hardware that has nothing else to do.
+fn hardware_failure(host: &BareMetalHost) -> Option<&Condition> {
+    let is_at_rest = matches!(
+        host.status.provisioning.state,
+        State::Available | State::Ready | State::Provisioned | State::ExternallyProvisioned
+    );
+    let ill = first_bad(
+        &host.status.conditions,
+        &[(conditions::HEALTHY, ConditionStatus::False)],
+    );
+    ill.filter(|ill| is_at_rest && ill.reason == CRITICAL)
 }
 
 /// The BMC of a registered host that does not respond.

@@ -61,8 +61,11 @@ impl Walk<'_> {
             let deleting = find(&machine.status.conditions, "Deleting");
             let (message, since) = deleting.map_or((String::new(), None), |one| (one.message.clone(), since(one)));
             self.push(reason_link(at, Area::Shared, "Deleting", &message, since));
-            let is_left =
-                infrastructure.is::<Metal3Machine>() && self.find::<Metal3Machine>(&reference.name)?.is_some();
+            // Before the infrastructure is deleted, the Node is drained and volumes are detached, as the message says.
+            let is_left = infrastructure.is::<Metal3Machine>()
+                && self
+                    .find::<Metal3Machine>(&reference.name)?
+                    .is_some_and(|one| is_deleting(&one.metadata));
             return Ok(is_left.then_some(infrastructure));
         }
         if machine.spec.bootstrap.data_secret_name.is_none() {

@@ -43,7 +43,19 @@ pub(crate) use machine::ORDER as MACHINE_ORDER;
 /// # Errors
 /// The reads whose results the snapshot lacks.
 pub fn explain(object: &ObjectId, snapshot: &Snapshot) -> Result<Explanation, BTreeSet<Read>> {
-    let mut walk = Walk::new(snapshot);
+    explained(object, Walk::new(snapshot))
+}
+
+/// The same for a part of what another object waits for.
+fn explain_part(object: &ObjectId, snapshot: &Snapshot) -> Result<Explanation, BTreeSet<Read>> {
+    let walk = Walk {
+        is_part: true,
+        ..Walk::new(snapshot)
+    };
+    explained(object, walk)
+}
+
+fn explained(object: &ObjectId, mut walk: Walk<'_>) -> Result<Explanation, BTreeSet<Read>> {
     let mut visited = BTreeSet::new();
     let mut next = Some(object.clone());
     let mut end = End::Done;
@@ -66,7 +78,7 @@ pub fn explain(object: &ObjectId, snapshot: &Snapshot) -> Result<Explanation, BT
             }
         }
     }
-    let missing = snapshot.missing(walk.wanted);
+    let missing = walk.snapshot.missing(walk.wanted);
     if !missing.is_empty() {
         return Err(missing);
     }
@@ -147,6 +159,8 @@ pub(crate) struct Walk<'a> {
     /// What they are about.
     noted: BTreeSet<Read>,
     chain: Vec<Link>,
+    /// Whether it explains a part of what another walk explains: it then looks at no parts itself.
+    is_part: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -157,6 +171,7 @@ impl<'a> Walk<'a> {
             not_read: Vec::new(),
             noted: BTreeSet::new(),
             chain: Vec::new(),
+            is_part: false,
         }
     }
 }
@@ -260,7 +275,13 @@ impl Walk<'_> {
 
     /// A link about an object that does not exist.
     fn absent(&mut self, at: &ObjectId) -> End {
-        let cure = format!("Create {at}, or correct the reference to it.");
+        let cure = if at.is::<Metal3Machine>() || at.is::<Metal3Data>() || at.is::<Machine>() {
+            // Made by hand it has no owner, and takes a host, an index or addresses that no other object knows of.
+            "A controller makes it. If it was deleted by hand, delete the Machine, so that its owner makes another one."
+                .to_owned()
+        } else {
+            format!("Create {at}, or correct the reference to it.")
+        };
         self.chain.push(Link::plain(at, "does not exist", Actor::User, cure));
         End::Absent
     }
