@@ -50,7 +50,9 @@ pub(super) fn rows(walk: &mut Walk<'_>) -> Vec<ConsumerRow> {
     let has_host = |machine: &&Metal3Machine| match &consumers {
         Some(consumers) => {
             let namespace = machine.metadata.namespace.clone().unwrap_or_default();
+            let is_partial = hosts.as_ref().is_some_and(|hosts| !hosts.unreadable().is_empty());
             consumers.contains(&(namespace, name(&machine.metadata).to_owned()))
+                || (is_partial && annotated(machine).is_some())
         }
         None => annotated(machine).is_some(),
     };
@@ -80,6 +82,8 @@ fn of_host(host: &BareMetalHost, machines: Option<&Listed<Metal3Machine>>) -> Co
         (_, _, None) | (None, None, _) => None,
         // Machines of another namespace need not be read.
         (None, Some(_), Some((place, _))) if *place != namespace => None,
+        // One that cannot be decoded may be the consumer.
+        (None, Some(machines), _) if !machines.unreadable().is_empty() => None,
         (None, Some(_), Some(_)) => Some("the consumer does not exist".to_owned()),
         (Some(machine), ..) => annotated(machine)
             .filter(|named| *named != name(&host.metadata))

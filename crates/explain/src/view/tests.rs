@@ -86,6 +86,24 @@ fn fleet() -> [Value; 3] {
 }
 
 #[test]
+fn consumer_that_cannot_be_decoded_exists() {
+    let consumer = json!({ "spec": { "consumerRef": { "kind": "Metal3Machine", "name": "m0" } } });
+    let machine = json!({ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Machine",
+        "metadata": { "name": "m0", "namespace": "lab" }, "spec": 7 });
+    let lines = text(&View::Consumers, &[host("h0", consumer), machine]).join("\n");
+    assert!(
+        lines.contains("Metal3Machine/m0") && !lines.contains("does not exist"),
+        "{lines}"
+    );
+    let machine = json!({ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Machine",
+        "metadata": { "name": "m0", "namespace": "lab", "annotations": { "metal3.io/BareMetalHost": "lab/h0" } }, "spec": {} });
+    let mut bad = host("h0", json!({}));
+    bad["spec"] = json!(7);
+    let lines = text(&View::Consumers, &[bad, machine]).join("\n");
+    assert!(!lines.contains("has no host"), "{lines}");
+}
+
+#[test]
 fn hosts_are_a_table_without_logins_and_control_characters() {
     let lines = text(&View::Hosts(Filter::default()), &fleet());
     let cells = |line: &String| {

@@ -220,6 +220,33 @@ fn cluster_that_belongs_to_none_does_not_wait_for_the_machines_of_others() {
         "x",
         deleting(lonely),
     );
-    let other = metal3_machine("other-0", ("AssociateBMH", "False", "AssociateBareMetalHostFailed"));
+    let other = metal3_machine("other-0", ("AssociateBareMetalHost", "False", "AssociateBareMetalHostFailed"));
     assert_end("m3c/x", &[own, other], ("Metal3Cluster/x Deleting", State::Waiting));
+}
+
+/// The chooser takes no free host while one is kept for the set.
+#[test]
+fn machine_waits_for_the_host_that_is_kept_for_its_set() {
+    let of_set =
+        json!({ "metadata": { "labels": { "cluster.x-k8s.io/deployment-name": "workers" }, "annotations": null } });
+    let machine = with(
+        metal3_machine("m0", ("AssociateBareMetalHost", "False", "AssociateBareMetalHostFailed")),
+        of_set,
+    );
+    let kept = |set: &str| {
+        json!({ "metadata": { "labels": { "infrastructure.cluster.x-k8s.io/node-reuse": set } },
+            "status": { "provisioning": { "state": "deprovisioning" } } })
+    };
+    let free = host("h0", failed("registration error"));
+    let own = host("h1", kept("md-workers"));
+    assert_end(
+        "m3m/m0",
+        &[machine.clone(), free, own],
+        ("BareMetalHost/h1 Deprovisioning", State::Waiting),
+    );
+    let other = host("h1", kept("md-others"));
+    let end = ("Metal3Machine/m0 AssociateBareMetalHostFailed", State::Blocked);
+    assert_end("m3m/m0", &[machine.clone(), other], end);
+    let gone = host("h0", deleting(failed("registration error")));
+    assert_end("m3m/m0", &[machine, gone], end);
 }
