@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use crate::events::EventLine;
 use crate::object::ObjectId;
-use crate::snapshot::{Read, Unread};
+use crate::read::NotRead;
 use crate::table::{Actor, Entry, Severity};
 
 /// One object of the chain, and why it is not done.
@@ -142,21 +142,6 @@ impl Explanation {
         let is_answered = last.who_acts == Actor::Nothing || !last.cure.is_empty();
         is_explained && is_answered && self.state != State::Unknown
     }
-}
-
-/// Something that could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct NotRead {
-    /// What.
-    #[serde(serialize_with = "as_text")]
-    pub what: Read,
-    /// Why.
-    pub why: Unread,
-}
-
-fn as_text<S: Serializer>(read: &Read, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(read)
 }
 
 /// Why an object waits.

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 
 use metal3_api::kind::Kind;
 
-use crate::chain::NotRead;
-use crate::walk::{End, Next, name};
+use crate::read::NotRead;
+use crate::values::name;
 use crate::work;
 
 /// The objects of a list that can be decoded.
@@ -48,14 +48,6 @@ impl<K> Listed<K> {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &K> {
         self.objects.iter().inspect(|_| work::visit())
-    }
-
-    /// The object that was sought among these. One that cannot be decoded may be the object that was not found.
-    pub(crate) fn sought(&self, found: Next) -> Result<Next, End> {
-        match found {
-            None if !self.unreadable.is_empty() => Err(End::Unread),
-            found => Ok(found),
-        }
     }
 }
 

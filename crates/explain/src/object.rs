@@ -153,6 +153,18 @@ impl ObjectId {
         self.known().is_some() && ![CLUSTER_GROUP, CONTROL_PLANE_GROUP].contains(&self.group.as_str())
     }
 
+    /// Whether no controller of this project serves the kind.
+    #[must_use]
+    pub(crate) fn is_unserved(&self) -> bool {
+        self.is::<HostFirmwareComponents>()
+            || self.is::<PreprovisioningImage>()
+            || self.is::<DataImage>()
+            || self.is::<BMCEventSubscription>()
+            || self.is::<HostClaim>()
+            || self.is::<HostNetworkAttachment>()
+            || self.is::<BareMetalSwitch>()
+    }
+
     /// Its kind, if the content is understood.
     #[must_use]
     pub fn known(&self) -> Option<&'static KnownKind> {

@@ -8,7 +8,9 @@ use serde_json::Value;
 use crate::chain::Explanation;
 use crate::labels;
 use crate::object::ObjectId;
-use crate::snapshot::{Read, Snapshot, name_of, text};
+use crate::read::Read;
+use crate::snapshot::Snapshot;
+use crate::values::{name_of, text};
 use crate::view::{Report, View};
 use crate::walk::{explain, with_background};
 

@@ -12,7 +12,7 @@ use metal3_api::kind::Kind;
 use metal3_api::meta::Time;
 use serde_json::{Map, Value, json};
 
-use crate::snapshot::text;
+use crate::values::text;
 
 /// The object as its kind decodes it. One that is not understood stays, and is reported by the decoder.
 pub(crate) fn newest<K: Kind>(object: &Value) -> Cow<'_, Value> {

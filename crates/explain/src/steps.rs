@@ -2,7 +2,7 @@
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationMetric};
 
-use crate::walk::name;
+use crate::values::name;
 
 /// A step of a host's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

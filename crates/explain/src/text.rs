@@ -2,9 +2,9 @@
 
 use metal3_api::meta::Time;
 
-use crate::chain::{Explanation, Link, NotRead, State};
+use crate::chain::{Explanation, Link, State};
 use crate::events::EventLine;
-use crate::snapshot::Unread;
+use crate::read::{NotRead, Unread};
 use crate::table::Actor;
 
 /// Events that are shown.
@@ -155,7 +155,7 @@ pub(crate) fn seconds_text(seconds: i64) -> String {
 mod tests {
     use super::*;
     use crate::object::ObjectId;
-    use crate::snapshot::Read;
+    use crate::read::Read;
     use crate::table::Area;
 
     fn at(seconds: i64) -> Time {

@@ -9,7 +9,9 @@ use serde_json::Value;
 
 use super::mask::MASK;
 use crate::object::{KINDS, LISTED, ObjectId, SECRET, WITHOUT_WAITS};
-use crate::snapshot::{Read, Snapshot, text};
+use crate::read::Read;
+use crate::snapshot::Snapshot;
+use crate::values::text;
 
 const BOOTSTRAP_GROUP: &str = "bootstrap.cluster.x-k8s.io";
 

@@ -13,10 +13,12 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::yaml;
 use serde_json::{Value, json};
 
-use crate::chain::{NotRead, State};
+use crate::chain::State;
 use crate::object::{KINDS, ObjectId, SECRET};
-use crate::snapshot::{Read, Snapshot, Unread, name_of, namespace_of, text};
+use crate::read::{NotRead, Read, Unread};
+use crate::snapshot::Snapshot;
 use crate::text::{missing, printable_text};
+use crate::values::{name_of, namespace_of, text};
 use crate::view::{Filter, View};
 use crate::walk::explain;
 use mask::masked;

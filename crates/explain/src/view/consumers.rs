@@ -11,9 +11,10 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde::Serialize;
 
 use crate::listed::Listed;
-use crate::snapshot::Read;
+use crate::read::Read;
+use crate::values::name;
 use crate::walk::conditions::first_bad;
-use crate::walk::{MACHINE_ORDER, Walk, name, owner};
+use crate::walk::{MACHINE_ORDER, Walk, owner};
 
 /// A host and who uses it, or a machine without a host.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -9,8 +9,8 @@ use metal3_domain::uri::{public_text, redacted_url};
 use serde::Serialize;
 
 use crate::table::reason_of_error;
+use crate::values::name;
 use crate::walk::conditions::{find, since};
-use crate::walk::name;
 
 /// A host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -3,7 +3,7 @@
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 
 use super::host::HostRow;
-use crate::snapshot::Read;
+use crate::read::Read;
 use crate::walk::Walk;
 
 /// Which hosts are shown: those that match all that is given.

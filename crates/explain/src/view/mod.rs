@@ -17,9 +17,10 @@ use std::collections::BTreeSet;
 use metal3_api::meta::Time;
 use serde::Serialize;
 
-use crate::chain::{NotRead, State};
+use crate::chain::State;
 use crate::events::EventLine;
-use crate::snapshot::{Read, Snapshot};
+use crate::read::{NotRead, Read};
+use crate::snapshot::Snapshot;
 use crate::walk::Walk;
 
 pub use consumers::ConsumerRow;

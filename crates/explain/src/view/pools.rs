@@ -9,9 +9,10 @@ use metal3_api::kind::Kind as _;
 use metal3_api::meta::ConditionStatus;
 use serde::Serialize;
 
-use crate::snapshot::Read;
+use crate::read::Read;
+use crate::values::name;
+use crate::walk::Walk;
 use crate::walk::conditions::{Bad, first_bad};
-use crate::walk::{Walk, name};
 
 /// A pool of this project, or one of another provider with addresses in use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::offline;
-use crate::snapshot::Unread;
+use crate::read::Unread;
 
 fn at(text: &str) -> Time {
     serde_json::from_value(json!(format!("2026-01-01T{text}Z"))).unwrap()

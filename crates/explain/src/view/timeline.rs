@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::chain::State;
 use crate::events::EventLine;
 use crate::object::ObjectId;
-use crate::snapshot::Read;
+use crate::read::Read;
 use crate::table::{Area, reason_of_error};
 use crate::walk::conditions::since;
 use crate::walk::{End, Walk};

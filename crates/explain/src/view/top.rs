@@ -10,10 +10,11 @@ use serde::Serialize;
 
 use super::host::HostRow;
 use crate::listed::Listed;
-use crate::snapshot::Read;
+use crate::read::Read;
 use crate::steps::{Step, median};
+use crate::values::name;
 use crate::walk::conditions::{first_bad, since};
-use crate::walk::{MACHINE_ORDER, Walk, name};
+use crate::walk::{MACHINE_ORDER, Walk};
 
 /// Rows of each table.
 const MOST: usize = 10;

@@ -17,9 +17,10 @@ use super::host::HostRow;
 use crate::chain::{Link, State};
 use crate::listed::Listed;
 use crate::object::ObjectId;
-use crate::snapshot::Read;
+use crate::read::Read;
+use crate::values::name;
 use crate::walk::cluster::is_control_plane;
-use crate::walk::{Walk, explain, name};
+use crate::walk::{Walk, explain};
 
 const DEPLOYMENT_LABEL: &str = "cluster.x-k8s.io/deployment-name";
 

@@ -9,11 +9,12 @@ use metal3_api::meta::ConditionStatus;
 use serde_json::Value;
 
 use super::conditions::{Bad, find, first_bad, link, reason_link, since};
-use super::{End, Next, Walk, explain_part, in_namespace, is_deleting, name, owner};
+use super::{End, Next, Walk, explain_part, in_namespace, is_deleting, owner};
 use crate::chain::{Link, State};
 use crate::object::ObjectId;
-use crate::snapshot::Read;
+use crate::read::Read;
 use crate::table::{Actor, Area};
+use crate::values::name;
 
 const CONTROL_PLANE_LABEL: &str = "cluster.x-k8s.io/control-plane";
 const CLUSTER_LABEL: &str = "cluster.x-k8s.io/cluster-name";

@@ -6,10 +6,11 @@ use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::kind::Kind as _;
 
 use super::conditions::reason_link;
-use super::{End, Next, Walk, is_deleting, name};
+use super::{End, Next, Walk, is_deleting};
 use crate::chain::Link;
 use crate::object::ObjectId;
 use crate::table::{Actor, Area, Severity};
+use crate::values::name;
 
 impl Walk<'_> {
     pub(crate) fn data_claim(&mut self, at: &ObjectId) -> Result<Next, End> {

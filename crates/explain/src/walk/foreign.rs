@@ -8,8 +8,9 @@ use super::conditions::{Bad, first_bad, reason_link, since};
 use super::{End, Next, Walk, in_namespace, is_deleting};
 use crate::chain::Link;
 use crate::object::ObjectId;
-use crate::snapshot::{Read, namespace_of, text};
+use crate::read::Read;
 use crate::table::{Actor, Area};
+use crate::values::{namespace_of, text};
 
 const PAUSED: &str = "Paused";
 

@@ -14,11 +14,12 @@ use metal3_domain::reason::Reason;
 
 use super::cluster::{is_control_plane, is_infrastructure_ready, is_running};
 use super::conditions::{Bad, find, first_bad, link, reason_link, since};
-use super::{End, Next, Walk, is_deleting, name, owner};
+use super::{End, Next, Walk, is_deleting, owner};
 use crate::chain::Link;
 use crate::listed::Listed;
 use crate::object::ObjectId;
 use crate::table::{Actor, Area};
+use crate::values::name;
 use crate::work;
 
 /// The label with the control plane of a machine, which its infrastructure gets too.

@@ -25,16 +25,15 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostFirmwareSett
 use metal3_domain::uri::public_text;
 use serde_json::Value;
 
-use crate::chain::{Explanation, Link, NotRead, State};
+use crate::chain::{Explanation, Link, State};
 use crate::events;
 use crate::listed::Listed;
 use crate::object::{ObjectId, SECRET};
-use crate::snapshot::{Read, Snapshot, Unread, decode};
+use crate::read::{NotRead, Read, Unread};
+use crate::snapshot::{Snapshot, decode};
 use crate::steps::{Step, median};
 use crate::table::{Actor, Area};
 use crate::work;
-
-use stated::is_unserved;
 
 pub(crate) use machine::ORDER as MACHINE_ORDER;
 
@@ -152,6 +151,16 @@ pub(crate) enum End {
 /// The next object, or `None` at the last link.
 pub(crate) type Next = Option<ObjectId>;
 
+impl<K> Listed<K> {
+    /// The object that was sought among these. One that cannot be decoded may be the object that was not found.
+    pub(crate) fn sought(&self, found: Next) -> Result<Next, End> {
+        match found {
+            None if !self.unreadable().is_empty() => Err(End::Unread),
+            found => Ok(found),
+        }
+    }
+}
+
 pub(crate) struct Walk<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) wanted: BTreeSet<Read>,
@@ -195,7 +204,7 @@ impl Walk<'_> {
             at if at.is::<HostFirmwareSettings>() => self.firmware_settings(at),
             at if at.is::<IPAddress>() => self.stated(at, Area::Addresses),
             at if at.is::<HardwareData>() => self.stated(at, Area::Hosts),
-            at if is_unserved(at) => self.unserved(at),
+            at if at.is_unserved() => self.unserved(at),
             at if at.is::<MachineDeployment>() => self.machine_deployment(at),
             at if at.kind == SECRET.kind && at.group == SECRET.group => self.secret(at),
             at => self.foreign(at),
@@ -321,11 +330,6 @@ impl Walk<'_> {
 /// Whether the object is being deleted.
 pub(crate) fn is_deleting(meta: &ObjectMeta) -> bool {
     meta.deletion_timestamp.is_some()
-}
-
-/// The name of an object.
-pub(crate) fn name(meta: &ObjectMeta) -> &str {
-    meta.name.as_deref().unwrap_or_default()
 }
 
 /// The option of a command that names the namespace, after a space.

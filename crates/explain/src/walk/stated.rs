@@ -7,20 +7,18 @@ use metal3_api::cluster::names::DEPLOYMENT_NAME_LABEL;
 use metal3_api::cluster::{Machine, MachineDeployment};
 use metal3_api::infrastructure::v1beta2::{HostSelector, Metal3MachineTemplate};
 use metal3_api::meta::ConditionStatus;
-use metal3_api::metal3::v1alpha1::{
-    BMCEventSubscription, BareMetalHost, BareMetalSwitch, DataImage, HostClaim, HostFirmwareComponents,
-    HostFirmwareSettings, HostNetworkAttachment, PreprovisioningImage,
-};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareSettings};
 use serde_json::Value;
 
 use super::cluster::is_running;
 use super::conditions::{Bad, find, first_bad, link, reason_link};
 use super::foreign::conditions;
-use super::{End, Next, Walk, is_deleting, name};
+use super::{End, Next, Walk, is_deleting};
 use crate::chain::Link;
 use crate::object::ObjectId;
-use crate::snapshot::{Read, text};
+use crate::read::Read;
 use crate::table::{Actor, Area};
+use crate::values::{name, text};
 
 /// The conditions of these kinds that state a problem.
 const ORDER: [Bad; 6] = [
@@ -31,17 +29,6 @@ const ORDER: [Bad; 6] = [
     ("Provisioned", ConditionStatus::False),
     ("Ready", ConditionStatus::False),
 ];
-
-/// Whether no controller of this project serves the kind.
-pub(super) fn is_unserved(at: &ObjectId) -> bool {
-    at.is::<HostFirmwareComponents>()
-        || at.is::<PreprovisioningImage>()
-        || at.is::<DataImage>()
-        || at.is::<BMCEventSubscription>()
-        || at.is::<HostClaim>()
-        || at.is::<HostNetworkAttachment>()
-        || at.is::<BareMetalSwitch>()
-}
 
 impl Walk<'_> {
     /// What the object states itself.
