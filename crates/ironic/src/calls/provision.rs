@@ -91,12 +91,17 @@ impl Transition {
         }
     }
 
-    /// Whether it may delete data of the machine, so that it requires an audit line. A cleaning for the BIOS alone only boots the
-    /// machine.
+    /// Whether it may delete data of the machine, so that it requires an audit line. A cleaning for BIOS and firmware
+    /// alone only boots the machine.
     #[must_use]
     pub fn is_destructive(&self) -> bool {
         match self {
-            Self::Clean(steps) => steps.is_empty() || steps.iter().any(|step| step.interface != "bios"),
+            Self::Clean(steps) => {
+                steps.is_empty()
+                    || steps
+                        .iter()
+                        .any(|step| !["bios", "firmware"].contains(&step.interface.as_str()))
+            }
             Self::Provide | Self::Deploy { .. } | Self::Rebuild { .. } | Self::Delete => true,
             Self::Manage | Self::Inspect | Self::Adopt | Self::Abort | Self::Unhold | Self::Service(_) => false,
         }

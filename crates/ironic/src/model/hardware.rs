@@ -1,5 +1,6 @@
 //! BIOS settings, firmware components and virtual media of a node.
 
+use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 lenient! {
@@ -30,14 +31,24 @@ lenient! {
     }
 }
 
-/// One component with firmware.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
-pub struct FirmwareComponent {
-    /// `bios`, `bmc`, `nic:…`.
-    pub component: String,
-}
-
 lenient! {
+    /// One component with firmware.
+    #[derive(Eq)]
+    pub struct FirmwareComponent {
+        required {
+            /// `bios`, `bmc`, `nic:…`.
+            pub component: String,
+        }
+        /// The version when Ironic saw it first.
+        pub initial_version: Option<String>,
+        /// The version now, as far as Ironic has read it.
+        pub current_version: Option<String>,
+        /// The version of the last update that changed it.
+        pub last_version_flashed: Option<String>,
+        /// When its record last changed.
+        pub updated_at: Option<DateTime<Utc>>,
+    }
+
     /// An attached image.
     #[derive(Eq)]
     pub struct VirtualMedia {
@@ -110,6 +121,17 @@ mod tests {
         assert_eq!(detailed.attribute_type.as_deref(), Some("Integer"));
         assert_eq!((detailed.lower_bound, detailed.upper_bound), (Some(0), Some(30)));
         assert!(detailed.allowable_values.is_empty() && detailed.unique.is_none());
+    }
+
+    #[test]
+    fn component_is_read_with_and_without_its_versions() {
+        let plain: FirmwareComponent = serde_json::from_value(json!({ "component": "bios" })).unwrap();
+        assert_eq!((plain.current_version, plain.updated_at), (None, None));
+        let whole = json!({ "component": "bmc", "initial_version": "1", "current_version": "2", "last_version_flashed": null,
+            "updated_at": "2026-11-22T09:44:19.146972+00:00", "vendor": null });
+        let whole: FirmwareComponent = serde_json::from_value(whole).unwrap();
+        assert_eq!(whole.current_version.as_deref(), Some("2"));
+        assert!(whole.updated_at.is_some() && whole.last_version_flashed.is_none());
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A node and its sub-resources.
 
+use std::fmt;
+
 use chrono::{DateTime, Utc};
 use metal3_domain::ids::NodeUuid;
 use serde::Deserialize;
@@ -75,6 +77,8 @@ lenient! {
         pub raid_interface: Option<String>,
         /// The interface for vendor-specific calls.
         pub vendor_interface: Option<String>,
+        /// What Ironic keeps for itself, as far as it is read.
+        pub driver_internal_info: InternalInfo,
         /// The running service step.
         pub service_step: Fields,
         /// When its record last changed, with the precision of the database. Null until the first change.
@@ -84,6 +88,46 @@ lenient! {
         /// When the last inspection ended.
         pub inspection_finished_at: Option<DateTime<Utc>>,
     }
+}
+
+/// What is read of Ironic's notes about a node.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct InternalInfo {
+    /// The updates of the firmware that have not ended: the one that the BMC performs, and those after it.
+    #[serde(default, deserialize_with = "updates")]
+    redfish_fw_updates: Vec<LeftUpdate>,
+}
+
+never_blank!(InternalInfo);
+
+/// An update of the firmware that has not ended.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LeftUpdate {
+    /// The component.
+    pub component: String,
+    /// Where its firmware is. It may contain credentials: `Debug` does not show it.
+    pub url: String,
+}
+
+impl fmt::Debug for LeftUpdate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeftUpdate")
+            .field("component", &self.component)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Ironic adds notes to each; other forms are no updates.
+fn updates<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<LeftUpdate>, D::Error> {
+    let list = Value::deserialize(from)?;
+    let text = |update: &Value, name: &str| update.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let all = list.as_array().into_iter().flatten();
+    Ok(all
+        .map(|update| LeftUpdate {
+            component: text(update, "component"),
+            url: text(update, "url"),
+        })
+        .collect())
 }
 
 /// The response of `validate`: one result per interface.
@@ -102,6 +146,13 @@ lenient! {
 }
 
 impl Node {
+    /// The updates of the firmware that have not ended. In a state in which Ironic does not clean, those that an earlier cleaning
+    /// left.
+    #[must_use]
+    pub fn firmware_left(&self) -> &[LeftUpdate] {
+        &self.driver_internal_info.redfish_fw_updates
+    }
+
     /// Whether Ironic is changing the node, so that its record changes without a request. It changes the power with a
     /// reservation: a target without one was left by a conductor that died.
     #[must_use]

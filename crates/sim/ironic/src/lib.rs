@@ -22,6 +22,7 @@
 //! | the change feed | `Feed::new` with that client; spawn `Feed::run` |
 //! | a failing inspection, cleaning, deployment | [`Machine::faults`]: `InspectionError`, `NoBoot`, `CleanStepFails`, `ChecksumMismatch`, `DiskTooSmall`, `NoHeartbeat`; without the fault the next attempt succeeds |
 //! | a machine that reports other BIOS settings than it was asked for | [`Machine::bios_reports`] |
+//! | an update of the firmware that fails or never ends, and the updates that were made | [`Machine::firmware_updates`], [`Machine::flashed`] |
 //! | a failing BMC | `DeadBmc`, `SlowBmc(30)`, `WrongPassword`, `BmcStatus(503)`, `PowerStuck`; `docs/ironic-faults.md` has the resulting states |
 //! | a locked node, a lost answer, an error | [`Ironic::inject`] with a plan: `Conflict`, `ReplyLost`, `Refused`, by verb and resource |
 //! | a restart, a lost database | [`Ironic::restart`], [`Ironic::lose_database`] |
@@ -31,7 +32,7 @@
 //! # Limits
 //!
 //! It does **not** approximate: an unsupported request gets 501. Not supported are rescue, holds, inspection by the
-//! BMC, firmware updates, allocations, runbooks, volumes, consoles, tenants, microversions below the client's minimum,
+//! BMC, firmware updates by a service, allocations, runbooks, volumes, consoles, tenants, microversions below the client's minimum,
 //! and the agent's API (the ramdisk is simulated inside). Images are not downloaded: every URL is valid, and
 //! [`Machine::faults`] determines whether a checksum matches. The claims of `metal3-conformance-ironic` hold on this
 //! server and on a real one.
@@ -44,6 +45,7 @@ mod bios;
 mod bmc;
 mod core;
 mod describe;
+mod firmware;
 mod http;
 pub mod life;
 mod machine;
@@ -57,6 +59,7 @@ mod work;
 pub use audit::{Audit, Count};
 pub use bios::BiosReports;
 pub use describe::describe_request;
+pub use firmware::FirmwareUpdates;
 pub use http::{HttpsServer, Login};
 pub use machine::{Image, Machine, MachineCounts, Pace};
 pub use options::Options;

@@ -14,6 +14,7 @@ use metal3_sim_bmc::profile::Profile;
 use serde_json::{Value, json};
 
 use crate::bios::{self, BiosReports};
+use crate::firmware::{self, FirmwareUpdates};
 
 /// Durations of operations.
 #[derive(Debug, Clone)]
@@ -128,6 +129,12 @@ pub struct Machine {
     pub bios: BTreeMap<String, Value>,
     /// How it reports those that are changed.
     pub bios_reports: BiosReports,
+    /// The version of the firmware of each component.
+    pub firmware: BTreeMap<String, String>,
+    /// How it performs updates.
+    pub firmware_updates: FirmwareUpdates,
+    /// The updates that were made, each with its component and URL.
+    pub flashed: Vec<(String, String)>,
     number: Number,
 }
 
@@ -136,6 +143,9 @@ impl Machine {
         Self {
             power: PowerState::Off,
             faults: Faults::default(),
+            firmware: firmware::factory(&profile),
+            firmware_updates: FirmwareUpdates::default(),
+            flashed: Vec::new(),
             profile,
             media: None,
             disk: None,
@@ -237,6 +247,13 @@ impl Machine {
         self.disk = Some(image);
         self.counts.written = self.counts.written.saturating_add(1);
         Ok(())
+    }
+
+    /// Installs the firmware of an update.
+    pub(crate) fn flash(&mut self, update: &Value) {
+        let (component, url) = (firmware::member(update, "component"), firmware::member(update, "url"));
+        self.firmware.insert(component.to_owned(), firmware::version(url));
+        self.flashed.push((component.to_owned(), url.to_owned()));
     }
 
     /// Erases the disk's metadata.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Answer, Context, Core, Failure, NO_BMC, work};
 use crate::bios;
+use crate::firmware;
 use crate::machine::Machine;
 use crate::node::{Node, interfaces, present};
 use crate::refusal::Refusal;
@@ -65,26 +66,12 @@ impl Core {
         ))
     }
 
+    /// Ironic reads the versions when it verifies the credentials; before that the list is empty.
     pub(super) fn firmware(&self, ident: &str) -> Result<Answer, Failure> {
         let node = self.node(ident)?;
-        // Ironic reads the versions from the BMC when it verifies the credentials; before that the list is empty.
-        let Some(machine) = self.machine_for(node).filter(|_| node.times.provisioned.is_some()) else {
-            return Ok(Answer::ok(json!({"firmware": []})));
-        };
-        let part = |component: &str, version: &str| {
-            json!({
-                "component": component,
-                "initial_version": version,
-                "current_version": version,
-                "last_version_flashed": null,
-                "created_at": present::stamp(node.times.created),
-                "updated_at": null,
-            })
-        };
-        let profile = &machine.profile;
-        Ok(Answer::ok(json!({
-            "firmware": [part("bios", &profile.vendor.firmware.version), part("bmc", &profile.bmc_version)],
-        })))
+        let components = node.firmware.iter();
+        let shown = components.map(|(name, component)| firmware::shown(name, component, present::stamp));
+        Ok(Answer::ok(json!({ "firmware": shown.collect::<Vec<_>>() })))
     }
 
     pub(super) fn set_traits(&mut self, ident: &str, context: Context<'_>) -> Result<Answer, Failure> {

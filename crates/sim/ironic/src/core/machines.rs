@@ -32,11 +32,6 @@ impl Core {
         self.machines.get_mut(&bmc)
     }
 
-    /// The machine of a node, read-only.
-    pub(super) fn machine_for(&self, node: &Node) -> Option<&Machine> {
-        self.machines.get(node.bmc.as_ref()?)
-    }
-
     /// A node and its machine.
     pub(super) fn node_and_machine(&mut self, serial: u64) -> Option<(&mut Node, Option<&mut Machine>)> {
         let node = self.nodes.get_mut(&serial)?;
@@ -72,6 +67,9 @@ impl Core {
             let (node, machine) = self.node_and_machine(serial)?;
             node.times.created = then.wall;
             node.power = machine.as_ref().map(|machine| machine.power.clone());
+            if let Some(machine) = machine.as_deref() {
+                node.record_firmware(machine, then.wall);
+            }
             let mac = machine.and_then(|machine| machine.macs().into_iter().next());
             node.enter(Provision::stable(ProvisionState::Manageable), then.wall);
             let uuid = node.uuid.clone();

@@ -3,6 +3,7 @@
 //! Before a request is handled, all due timers run in order, with their own timestamps. So the same seed, requests and
 //! times produce the same answers, without background tasks.
 
+mod firmware;
 mod hardware;
 mod images;
 mod machines;
@@ -123,6 +124,8 @@ enum Timer {
     Work { node: u64, slot: Slot, epoch: u64 },
     /// The power sync of all nodes.
     PowerSync,
+    /// Ironic looks after the updates of the firmware that a failure left.
+    DiscardUpdates { node: u64 },
 }
 
 /// The whole state.
@@ -212,6 +215,7 @@ impl Core {
             let then = now.earlier(due);
             match timer {
                 Timer::Work { node, slot, epoch } => self.perform(node, slot, epoch, then),
+                Timer::DiscardUpdates { node } => self.discard_updates(node, then),
                 Timer::PowerSync => {
                     self.sync_power(then);
                     let next = due.after(self.pace.power_sync.max(Duration::from_secs(1)));

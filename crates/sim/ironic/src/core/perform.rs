@@ -62,6 +62,7 @@ impl Core {
             Action::StoreInventory => self.store_inventory(serial, now),
             Action::CheckSteps(list) => self.check(serial, list),
             Action::RunSteps(list) => self.run_steps(serial, kind, list, now),
+            Action::UpdateFirmware => self.update_firmware(serial, now),
             Action::WriteImage => self.write(serial),
             Action::InsertMedia => self.insert(serial),
             Action::TakeOver => self.take_over(serial),
@@ -107,6 +108,7 @@ impl Core {
                 .map(|_| {
                     node.power = Some(machine.power.clone());
                     node.record_bmc(machine);
+                    node.record_firmware(machine, now.wall);
                 })
                 .map_err(|error| (error.after, error.message)),
         };
@@ -149,7 +151,10 @@ impl Core {
         let is_wrong_mac = kind == Kind::Inspect && machine.faults.has(Fault::ForeignMac);
         let responds = machine.ramdisk_responds(kind != Kind::Inspect) && !is_wrong_mac;
         if responds && is_found {
-            return Some(Outcome::Done);
+            return match kind {
+                Kind::Clean => self.after_leftover(serial, rest, now),
+                _ => Some(Outcome::Done),
+            };
         }
         let since = node.jobs.get_mut(&Slot::Life)?.looks_since.get_or_insert(now.monotonic);
         let looks_for = now.monotonic.since(*since);
@@ -201,7 +206,7 @@ impl Core {
         } else {
             list
         };
-        for step in list {
+        for (at, step) in list.iter().enumerate() {
             if kind == Kind::Service && step.get("step") == Some(&json!("trigger_servicewait")) {
                 let at = crate::life::step(&node.provision, Event::Wait);
                 let shown = with(step, &[("abortable", json!(false)), ("priority", json!(0))]);
@@ -215,6 +220,10 @@ impl Core {
                 return None;
             }
             node.steps.insert(field, step.clone());
+            if kind == Kind::Clean && steps::is_update(step) {
+                let rest = list.get(at.saturating_add(1)..).unwrap_or_default().to_vec();
+                return self.begin_updates(serial, step, &rest, now);
+            }
             let unknown = || steps::refused(node, std::slice::from_ref(step));
             let failed = if kind == Kind::Service { unknown() } else { None };
             if let Some(message) = failed.or_else(|| steps::run(node, machine.as_deref_mut(), step).err()) {
@@ -336,6 +345,7 @@ impl Core {
         } else {
             self.record_error(serial, message, now);
         }
+        self.schedule_discard(serial, now);
     }
 
     /// Records the error in `last_error` and in the history.

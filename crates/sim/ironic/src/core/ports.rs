@@ -161,6 +161,7 @@ impl Core {
         }
         let (macs, uuid) = (machine.macs(), node.uuid.clone());
         node.inventory = Some(machine.inventory());
+        node.record_firmware(machine, now.wall);
         for mac in macs {
             // An existing port does not change.
             drop(self.add_port(uuid.clone(), mac, false, now));

@@ -71,6 +71,7 @@ impl Core {
             node.inventory = Some(machine.inventory());
         }
         node.record_bmc(machine);
+        node.record_firmware(machine, node.times.created);
     }
 
     /// Continues the work in progress.

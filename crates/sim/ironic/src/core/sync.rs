@@ -32,7 +32,8 @@ impl Core {
                 | ProvisionState::WaitCallBack
                 | ProvisionState::AdoptFailed
         );
-        if node.lock.is_some() || excluded {
+        // A power change would interrupt an update of the firmware.
+        if node.lock.is_some() || excluded || !node.fw_updates.is_empty() {
             return false;
         }
         let actual = match machine.as_deref().map(|machine| (machine.reach(), machine)) {

@@ -10,10 +10,12 @@ pub(crate) mod present;
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
+use metal3_domain::clock::Monotonic;
 use metal3_ironic::model::state::{PowerState, ProvisionState};
 use serde_json::{Map, Value, json};
 
 use crate::bmc::Bmc;
+use crate::firmware::{self, Component};
 use crate::life::Provision;
 use crate::machine::Machine;
 use crate::work::Job;
@@ -68,6 +70,11 @@ pub(crate) struct Node {
     pub(crate) secure_boot: Option<bool>,
     pub(crate) traits: Vec<String>,
     pub(crate) bios: BTreeMap<String, Value>,
+    pub(crate) firmware: BTreeMap<String, Component>,
+    /// The updates of the firmware that have not ended, as in `driver_internal_info`.
+    pub(crate) fw_updates: Vec<Value>,
+    /// When the first of them began.
+    pub(crate) fw_began: Option<Monotonic>,
     pub(crate) inventory: Option<Value>,
     pub(crate) history: Vec<Entry>,
     pub(crate) lock: Option<Slot>,
@@ -101,6 +108,9 @@ impl Node {
             secure_boot: None,
             traits: Vec::new(),
             bios: BTreeMap::new(),
+            firmware: BTreeMap::new(),
+            fw_updates: Vec::new(),
+            fw_began: None,
             inventory: None,
             history: Vec::new(),
             lock: None,
@@ -133,6 +143,19 @@ impl Node {
         if !self.text("bios_interface").is_some_and(interfaces::is_empty) {
             self.bios.clone_from(&machine.bios);
         }
+    }
+
+    /// The versions of the firmware, if its driver reads them.
+    pub(crate) fn record_firmware(&mut self, machine: &Machine, now: DateTime<Utc>) {
+        if !self.text("firmware_interface").is_some_and(interfaces::is_empty) {
+            firmware::record(&mut self.firmware, &machine.firmware, now);
+        }
+    }
+
+    /// No update is left.
+    pub(crate) fn end_updates(&mut self) {
+        self.fw_updates.clear();
+        self.fw_began = None;
     }
 
     pub(crate) fn field(&self, name: &str) -> &Value {

@@ -61,7 +61,7 @@ pub(crate) fn whole(node: &Node, microversion: Microversion, base: &str, host: &
         "traits": node.traits,
         "conductor": host,
         "console_enabled": false,
-        "driver_internal_info": {},
+        "driver_internal_info": internal(node),
         "allocation_uuid": null,
         "health": null,
         "links": links(base, &format!("nodes/{uuid}")),
@@ -83,6 +83,14 @@ pub(crate) fn whole(node: &Node, microversion: Microversion, base: &str, host: &
         }
     }
     shown
+}
+
+/// What Ironic keeps for itself. It masks no URL of an update.
+fn internal(node: &Node) -> Value {
+    if node.fw_updates.is_empty() {
+        return json!({});
+    }
+    json!({ "redfish_fw_updates": node.fw_updates })
 }
 
 /// Fields of a list without `detail` and `fields`.

@@ -36,6 +36,8 @@ pub(crate) enum Action {
     CheckSteps(Vec<Value>),
     /// Run the steps.
     RunSteps(Vec<Value>),
+    /// Poll the update of the firmware that the BMC performs.
+    UpdateFirmware,
     /// Write the image.
     WriteImage,
     /// Insert the live image into the virtual drive.

@@ -33,7 +33,7 @@ fn needs(node: &Node, interface: &str, step: &str) -> Result<Option<&'static str
         return Err(());
     }
     match (node.is_fake(), interface, step) {
-        (_, "bios", "apply_configuration") => Ok(Some("settings")),
+        (_, "bios", "apply_configuration") | (_, "firmware", "update") => Ok(Some("settings")),
         (_, "bios", "factory_reset" | "cache_bios_settings") | (true, "vendor", "log_passthrough") => Ok(None),
         (false, "raid", "create_configuration" | "delete_configuration")
         | (false, "deploy", "erase_devices" | "erase_devices_metadata") => Ok(None),
@@ -55,9 +55,14 @@ pub(crate) fn refused(node: &Node, steps: &[Value]) -> Option<String> {
     })
 }
 
-/// Whether a step is not simulated.
-pub(crate) fn not_simulated(steps: &[Value]) -> bool {
-    steps.iter().any(|step| names(step) == ("firmware", "update"))
+/// Whether a step updates the firmware. Only a cleaning simulates that.
+pub(crate) fn has_update(steps: &[Value]) -> bool {
+    steps.iter().any(is_update)
+}
+
+/// Whether this is the step that updates the firmware.
+pub(crate) fn is_update(step: &Value) -> bool {
+    names(step) == ("firmware", "update")
 }
 
 /// The step's interface and name; empty when missing.
