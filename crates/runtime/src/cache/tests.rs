@@ -109,8 +109,10 @@ fn missing_object_of_an_optional_kind_is_absent_only_when_none_can_exist() {
     assert_eq!(missing(&cache), Observed::Unknown(UnknownReason::NotListed));
     cache.set_unwatched(Unwatched::NotPermitted);
     assert_eq!(missing(&cache), Observed::Unknown(UnknownReason::NotPermitted));
+    assert!(cache.is_served());
     cache.set_unwatched(Unwatched::NotServed);
     assert_eq!((missing(&cache), cache.synced()), (Observed::Absent, true));
+    assert!(!cache.is_served());
     cache.listed(vec![live("a", "u", 1)], version(1)).unwrap();
     cache.set_unwatched(Unwatched::NotServed);
     assert_eq!((missing(&cache), cache.synced()), (Observed::Present(()), true));

@@ -35,6 +35,12 @@ impl<K: Resource, I: Indexes<K>> Cache<K, I> {
         !matches!(self.unwatched, Some(Unwatched::NotPermitted))
     }
 
+    /// Whether the server serves the kind, as far as is known. Its objects may come back with it.
+    #[must_use]
+    pub const fn is_served(&self) -> bool {
+        !matches!(self.unwatched, Some(Unwatched::NotServed))
+    }
+
     /// An optional kind is not listed. What an earlier list returned stays, for the next one.
     pub(super) const fn set_unwatched(&mut self, why: Unwatched) {
         self.unwatched = Some(why);
