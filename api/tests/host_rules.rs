@@ -458,11 +458,6 @@ fn unserved() -> [(&'static str, Value, &'static str); 9] {
         ("HostClaim", json!({ "poweredOn": true }), "no host is chosen"),
         ("HostDeployPolicy", json!({}), "no HostClaim is served"),
         (
-            "HostFirmwareComponents",
-            json!({ "updates": [] }),
-            "no firmware is updated",
-        ),
-        (
             "HostNetworkAttachment",
             json!({ "mode": "access", "nativeVLAN": 1 }),
             "no switch is configured",
@@ -487,6 +482,7 @@ fn each_kind_of_the_group_without_a_controller_warns() {
         "BareMetalHost",
         "FirmwareSchema",
         "HardwareData",
+        "HostFirmwareComponents",
         "HostFirmwareSettings",
     ];
     let definitions = metal3_api::metal3::definitions();

@@ -145,7 +145,7 @@ mod tests {
     use metal3_api::cluster::{self, IPAddressClaim};
     use metal3_api::infrastructure::v1beta2::Metal3Cluster;
     use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
-    use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostFirmwareSettings};
+    use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostFirmwareComponents, HostFirmwareSettings};
     use metal3_runtime::access::verb;
 
     use super::*;
@@ -165,6 +165,7 @@ mod tests {
             (&capm3, Permission::of::<verb::Delete, Metal3Cluster>()),
             (&capm3, Permission::of::<verb::Delete, BareMetalHost>()),
             (&hosts, Permission::of::<verb::Delete, HardwareData>()),
+            (&hosts, Permission::of::<verb::Delete, HostFirmwareComponents>()),
             (&hosts, Permission::of::<verb::Delete, HostFirmwareSettings>()),
         ];
         // Owners whose deletion is blocked.
@@ -195,7 +196,9 @@ mod tests {
             .collect();
         assert_eq!(
             whole,
-            ["hardwaredata", "hostfirmwaresettings"].map(str::to_owned).into()
+            ["hardwaredata", "hostfirmwarecomponents", "hostfirmwaresettings"]
+                .map(str::to_owned)
+                .into()
         );
     }
 

@@ -19,8 +19,8 @@ use metal3_runtime::plan::{self, PlannedEvent};
 use metal3_runtime::reason::Reason;
 use serde_json::Value;
 
-use crate::facts::{BiosOrder, BiosProgress, Read};
-use crate::node::bios;
+use crate::facts::{CleaningOrder, CleaningProgress, Read};
+use crate::node::{bios, firmware};
 
 /// The plan for one host. Its status is a patch with the observed version as precondition, and is absent when the plan
 /// patches the host. [`Next::Requeue`](metal3_runtime::work::Next::Requeue) plans again in the same reconcile with the
@@ -49,6 +49,18 @@ pub enum Action {
     },
     /// Sends a request to Ironic.
     Ironic(Order),
+    /// Patches the status of the HostFirmwareComponents with what was ordered or became of it, with the observed version as
+    /// precondition. What follows in the plan relies on it.
+    RecordUpdates(MergePatch),
+    /// Patches the owners of the HostFirmwareComponents, with the observed version as precondition.
+    PatchFirmwareComponents(MergePatch),
+    /// Patches the status of the HostFirmwareComponents with a report, with the observed version as precondition.
+    ReportFirmwareComponents {
+        /// The patch.
+        patch: MergePatch,
+        /// Recorded on the object after it.
+        event: Option<PlannedEvent>,
+    },
     /// Creates the FirmwareSchema, unless it exists: one of this name describes the same settings.
     CreateFirmwareSchema(Box<FirmwareSchema>),
     /// Patches the owners of the HostFirmwareSettings, with the observed version as precondition.
@@ -77,13 +89,17 @@ impl Action {
         matches!(self, Self::Ironic(order) if matches!(order.request.impact(), Impact::RemovesRecord))
     }
 
-    /// Whether it reports about the HostFirmwareSettings. What the host needs does not wait for it: it comes after the status of
+    /// Whether it reports about the HostFirmwareSettings or HostFirmwareComponents. What the host needs does not wait for it: it comes after the status of
     /// the host.
     #[must_use]
     pub const fn is_report(&self) -> bool {
         matches!(
             self,
-            Self::CreateFirmwareSchema(_) | Self::PatchFirmwareSettings(_) | Self::ReportFirmwareSettings { .. }
+            Self::CreateFirmwareSchema(_)
+                | Self::PatchFirmwareSettings(_)
+                | Self::ReportFirmwareSettings { .. }
+                | Self::PatchFirmwareComponents(_)
+                | Self::ReportFirmwareComponents { .. }
         )
     }
 
@@ -202,17 +218,21 @@ impl Request {
         }
     }
 
-    /// What it changes in the settings of the BIOS, if it is a cleaning.
-    pub(crate) fn bios_order(&self) -> Option<BiosOrder> {
+    /// What it changes in the BIOS or the firmware, if it is a cleaning.
+    pub(crate) fn cleaning_order(&self) -> Option<CleaningOrder> {
         let Self::Provision(node, transition @ Transition::Clean(steps)) = self else {
             return None;
         };
-        let settings = bios::settings_of(steps)?;
-        Some(BiosOrder {
+        let (settings, updates) = (bios::settings_of(steps), firmware::is_in(steps));
+        if settings.is_none() && !updates {
+            return None;
+        }
+        Some(CleaningOrder {
             node: node.clone(),
-            settings,
+            settings: settings.unwrap_or_default(),
+            updates,
             is_only: !transition.is_destructive(),
-            progress: BiosProgress::Unconfirmed,
+            progress: CleaningProgress::Unconfirmed,
         })
     }
 

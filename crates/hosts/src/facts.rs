@@ -12,9 +12,9 @@ use std::time::Duration;
 use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::meta::Time;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostFirmwareSettings};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostFirmwareComponents, HostFirmwareSettings};
 use metal3_domain::ids::NodeUuid;
-use metal3_ironic::model::hardware::BiosSetting;
+use metal3_ironic::model::hardware::{BiosSetting, FirmwareComponent};
 use metal3_ironic::model::inventory::Inspection;
 use metal3_ironic::model::node::{Node, Validation};
 use metal3_ironic::model::port::Port;
@@ -25,7 +25,7 @@ use crate::settings::Settings;
 
 mod requested;
 
-pub use requested::{BiosOrder, BiosProgress, NodeMark, RequestedReboot};
+pub use requested::{CleaningOrder, CleaningProgress, NodeMark, RequestedReboot};
 
 /// Everything that a decision may depend on.
 #[derive(Debug, Clone)]
@@ -84,11 +84,19 @@ pub struct Facts<'a> {
     /// The BIOS settings that Ironic reports, read since the last change of the node in this reconcile. Unreadable: why the read
     /// failed.
     pub bios: Observed<&'a [BiosSetting]>,
-    /// The last cleaning that this process ordered for the BIOS of this node since the host entered its present state.
-    pub bios_order: Option<BiosOrder>,
-    /// The updates of the firmware that a Go manager was asked for. Absent: there are none.
-    /// Unreadable: the rights that this process lacks to read them.
-    pub firmware: Observed<&'a str>,
+    /// The last cleaning that this process ordered for the BIOS or the firmware of this node since the host entered its present state.
+    pub cleaning_order: Option<CleaningOrder>,
+    /// The HostFirmwareComponents with the host's name. Unreadable: what this process lacks to read them.
+    pub firmware_components: Observed<&'a HostFirmwareComponents>,
+    /// How fresh that observation is.
+    pub firmware_components_freshness: HostFreshness,
+    /// The firmware that Ironic reports, read since the last change of the node in this reconcile. Unreadable: why the read failed.
+    pub versions: Observed<&'a [FirmwareComponent]>,
+    /// The API server refused this process a change of their status some minutes ago.
+    pub is_firmware_status_refused: bool,
+    /// How long this process observes updates of the firmware that have not ended, in a node that is not cleaned. `None`: it has
+    /// none.
+    pub updates_left_for: Option<Duration>,
     /// The host entered its present state before this process led, or this process did not see it enter: another one may have
     /// begun with its operation.
     pub began_elsewhere: bool,
@@ -328,7 +336,11 @@ pub enum Read {
     /// The history of the node.
     History,
     /// The HostFirmwareComponents of the host.
-    Firmware,
+    FirmwareComponents,
+    /// The firmware of the node.
+    Versions,
+    /// The same, for a report only: a failure is no failure of the host.
+    ReportedVersions,
     /// The HostFirmwareSettings of the host.
     FirmwareSettings,
     /// The BIOS settings of the node.
@@ -360,6 +372,7 @@ impl Read {
             Self::Validation => Some("validate node"),
             Self::History => Some("read history"),
             Self::Bios => Some("read BIOS settings"),
+            Self::Versions => Some("read firmware versions"),
             Self::Host
             | Self::Credentials
             | Self::UserData
@@ -367,7 +380,8 @@ impl Read {
             | Self::MetaData
             | Self::AgentNetwork
             | Self::HardwareData
-            | Self::Firmware
+            | Self::FirmwareComponents
+            | Self::ReportedVersions
             | Self::FirmwareSettings
             | Self::ReportedBios
             | Self::Slot => None,

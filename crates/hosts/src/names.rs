@@ -66,7 +66,7 @@ pub mod reason {
         pub(crate) BOOT_PORT_REFUSED = "BootPortRefused";
         /// Condition: the host is deleted, and an annotation delays it.
         pub(crate) DELETION_DELAYED = "DeletionDelayed";
-        /// Condition: changes of the firmware are requested that this program does not make.
+        /// Condition: updates of the firmware are requested, or may be, and are not made.
         pub(crate) FIRMWARE_PENDING = "FirmwarePending";
         /// Condition: Ironic is not reachable, and the next step of the host needs it.
         pub(crate) IRONIC_UNREACHABLE = "IronicUnreachable";
@@ -122,6 +122,28 @@ pub mod settings_reason {
         /// Condition: the machine cannot have the settings.
         pub(crate) CONFIGURATION_ERROR = "ConfigurationError";
         /// Event: the machine cannot have the settings.
+        pub(crate) VALIDATION_FAILED = "ValidationFailed";
+    }
+}
+
+/// Reasons of the conditions of HostFirmwareComponents, and of its Events.
+pub mod components_reason {
+    use metal3_domain::reasons;
+
+    reasons! {
+        /// Condition: the updates were compared with the machine.
+        pub(crate) OK = "OK";
+        /// Condition: the machine cannot have the updates.
+        pub(crate) INVALID_COMPONENT = "InvalidComponent";
+        /// Condition: updates were ordered, or are about to be.
+        pub(crate) UPDATE_ORDERED = "UpdateOrdered";
+        /// Condition: Ironic makes the updates.
+        pub(crate) UPDATE_BEGUN = "UpdateBegun";
+        /// Condition: the updates failed.
+        pub(crate) UPDATE_FAILED = "UpdateFailed";
+        /// Condition: the updates were made.
+        pub(crate) UPDATE_MADE = "UpdateMade";
+        /// Event: the machine cannot have the updates.
         pub(crate) VALIDATION_FAILED = "ValidationFailed";
     }
 }

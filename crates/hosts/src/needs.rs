@@ -11,12 +11,12 @@ use metal3_runtime::role;
 role! {
     /// Hosts and the objects that belong to them. Secrets are watched by metadata and read by name: BMC credentials and
     /// the data of the config drive. The restored status of a moved host names its former instance, which admission lets
-    /// only those set who may restore. HostFirmwareComponents are read for a preparation that failed or that another process
-    /// began.
+    /// only those set who may restore. Orders to update the firmware
+    /// are recorded in the status of HostFirmwareComponents, before they are sent.
     pub struct Hosts {
         BareMetalHost: Get, List, Watch, Patch, PatchStatus, UpdateFinalizers, UpdateRestore;
         HardwareData: Get, List, Watch, Create, Patch;
-        HostFirmwareComponents: Get;
+        HostFirmwareComponents: Get, List, Watch, Patch, PatchStatus;
         HostFirmwareSettings: Get, List, Watch, Patch, PatchStatus;
         FirmwareSchema: Create;
         Secret: Get, List, Watch, Patch;
@@ -26,10 +26,11 @@ role! {
 
 role! {
     /// Nothing is deleted. An API server with the admission plugin `OwnerReferencesPermissionEnforcement` lets only those change
-    /// the owners of an object who may delete it: a host becomes the owner of settings that a user made, and of the
+    /// the owners of an object who may delete it: a host becomes the owner of the firmware objects that a user made, and of the
     /// HardwareData of a former host of its name.
     pub struct OwnedByHosts {
         HardwareData: Delete;
+        HostFirmwareComponents: Delete;
         HostFirmwareSettings: Delete;
     }
 }
@@ -45,7 +46,6 @@ role! {
         Event: Create, Patch;
         HostClaim: List;
         HostDeployPolicy: List;
-        HostFirmwareComponents: List;
         HostNetworkAttachment: List;
         HostUpdatePolicy: List;
         PreprovisioningImage: Get, List, Watch, Patch, PatchStatus;

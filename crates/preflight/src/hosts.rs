@@ -147,20 +147,13 @@ fn setting_is_pending(host: &Host<'_>) -> Option<Finding> {
 /// An update that the Go manager has not installed yet.
 fn update_is_pending(host: &Host<'_>) -> Option<Finding> {
     let (_, name) = host.name.split_once(' ')?;
-    if !host.firmware.updates.contains(name) {
-        return None;
-    }
-    let what = "has a firmware update that is not installed yet, and this program does not install it";
-    // After a failure this program keeps such a host in this state.
-    let has_failed = host.object.status.error_type.is_some();
-    let is_prepared = matches!(host.state(), ProvisioningState::Preparing) && !has_failed;
-    let decision = if is_prepared { Decision::Wait } else { Decision::No };
-    let cure = if is_prepared {
-        "wait until the host is available"
-    } else {
-        "let the Go manager install it, or take it out of the object"
-    };
-    Some(host.finding(decision, what, cure).row("kind-unserved"))
+    let what = "has a firmware update that is not installed yet; this program makes it when it prepares the host, at once if that is \
+                available, and never to a machine in use";
+    let is_pending = host.firmware.updates.contains(name);
+    is_pending.then(|| {
+        host.finding(Decision::Go, what, "")
+            .row("firmware-components-on-demand")
+    })
 }
 
 fn in_flight(host: &Host<'_>) -> Option<Finding> {

@@ -128,13 +128,6 @@ fn object_of_a_kind_without_controller_is_named() {
         Decision::No,
         "no controller",
     );
-    let components = |spec: Value| forward::<HostFirmwareComponents>(json!({ "spec": spec }));
-    let used = components(json!({ "updates": [{ "component": "bios", "url": "http://firmware.example/bios" }] }));
-    assert_one(used, "HostFirmwareComponents", Decision::Go, "no controller");
-    assert_eq!(
-        about(components(json!({ "updates": [] })), "HostFirmwareComponents"),
-        []
-    );
 }
 
 #[test]

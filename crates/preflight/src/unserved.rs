@@ -2,7 +2,7 @@
 
 use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::{
-    BMCEventSubscription, DataImage, HostClaim, HostFirmwareComponents, HostUpdatePolicy, PreprovisioningImage,
+    BMCEventSubscription, DataImage, HostClaim, HostUpdatePolicy, PreprovisioningImage,
 };
 
 use crate::finding::{Decision, Finding};
@@ -16,10 +16,6 @@ pub(crate) fn findings(objects: &Objects) -> Vec<Finding> {
     findings.extend(each::<HostClaim>(objects, Decision::No, delete));
     findings.extend(each::<PreprovisioningImage>(objects, Decision::Go, ""));
     findings.extend(each::<HostUpdatePolicy>(objects, Decision::Go, ""));
-    let components = objects
-        .of::<HostFirmwareComponents>()
-        .filter(|(_, one)| !one.spec.updates.is_empty());
-    findings.extend(components.map(|(name, _)| unserved(name, Decision::Go, "")));
     findings
 }
 

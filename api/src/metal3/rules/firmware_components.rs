@@ -2,10 +2,9 @@
 
 use super::check_fetchable;
 use crate::metal3::v1alpha1::HostFirmwareComponents;
-use crate::rules::{AdmissionRules, FieldPath, Findings, On, Rule, Unserved, WriteRequest};
+use crate::rules::{AdmissionRules, FieldPath, Findings, On, Rule, WriteRequest};
 
 impl AdmissionRules for HostFirmwareComponents {
-    const UNSERVED: Option<Unserved> = Some(Unserved::by_host_operator("no firmware is updated"));
     const RULES: &'static [Rule<Self>] = &[Rule {
         name: "update-url-fetchable",
         description: "The URL of each update is absolute, with the scheme `http`, `https`, `ftp`, `gopher` or `oci`.",

@@ -174,9 +174,9 @@ pub(super) const ROWS: &[Row] = &[
     ]),
     warning([
         "FirmwarePending",
-        "Updates of the firmware are pending, or may be",
-        "This program makes no updates of the firmware that a Go manager was asked for. The message names them, or the right without which it cannot see whether there are any.",
-        "Remove them from HostFirmwareComponents, grant the right, or return to the Go manager.",
+        "Updates of the firmware are held, or may be",
+        "The message names the right without which this program cannot read HostFirmwareComponents or record an order in them, or the updates that an earlier cleaning left in Ironic. Nothing is cleaned meanwhile.",
+        "Grant the right, as the roles of the release do. What Ironic has left ends by itself after about two hours.",
     ]),
     user(
         Severity::Info,

@@ -5,6 +5,7 @@
 
 mod addresses;
 mod clusters;
+mod components;
 mod data;
 mod hosts;
 mod machines;
@@ -39,6 +40,8 @@ pub enum Area {
     Hosts,
     /// HostFirmwareSettings.
     Settings,
+    /// HostFirmwareComponents.
+    Components,
     /// The kinds of hosts that have no controller.
     Unserved,
     /// IPPool, IPClaim and IPAddress.
@@ -49,7 +52,7 @@ pub enum Area {
 
 impl Area {
     /// All areas, in the order of the index.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Shared,
         Self::Clusters,
         Self::Machines,
@@ -58,6 +61,7 @@ impl Area {
         Self::Remediation,
         Self::Hosts,
         Self::Settings,
+        Self::Components,
         Self::Unserved,
         Self::Addresses,
         Self::Process,
@@ -75,6 +79,7 @@ impl Area {
             Self::Remediation => remediation::ROWS,
             Self::Hosts => hosts::ROWS,
             Self::Settings => settings::ROWS,
+            Self::Components => components::ROWS,
             Self::Unserved => unserved::ROWS,
             Self::Addresses => addresses::ROWS,
             Self::Process => process::ROWS,
@@ -93,6 +98,7 @@ impl Area {
             Self::Remediation => "remediation",
             Self::Hosts => "hosts",
             Self::Settings => "firmware-settings",
+            Self::Components => "firmware-components",
             Self::Unserved => "kinds-without-controller",
             Self::Addresses => "addresses",
             Self::Process => "process",
@@ -111,6 +117,7 @@ impl Area {
             Self::Remediation => "Metal3Remediation",
             Self::Hosts => "BareMetalHost",
             Self::Settings => "HostFirmwareSettings",
+            Self::Components => "HostFirmwareComponents",
             Self::Unserved => {
                 "DataImage, BMCEventSubscription, PreprovisioningImage, and other kinds without a controller"
             }

@@ -47,22 +47,24 @@ impl NodeMark {
     }
 }
 
-/// A cleaning for the settings of the BIOS.
+/// A cleaning for the settings of the BIOS or updates of the firmware.
 #[derive(Debug, Clone, PartialEq)]
-pub struct BiosOrder {
+pub struct CleaningOrder {
     /// The node.
     pub node: NodeUuid,
     /// The values that it sets, by the name of the setting.
     pub settings: BTreeMap<String, Value>,
+    /// It updates the firmware.
+    pub updates: bool,
     /// It has no step for the disks.
     pub is_only: bool,
     /// What is known of it.
-    pub progress: BiosProgress,
+    pub progress: CleaningProgress,
 }
 
-/// What is known of a cleaning for the settings of the BIOS.
+/// What is known of a cleaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BiosProgress {
+pub enum CleaningProgress {
     /// No response arrived.
     Unconfirmed,
     /// Ironic accepted it, or the node shows it.

@@ -15,6 +15,9 @@ const INTERFACES: [&str; 8] = [
 /// How Ironic's error begins when it rejects one step, and then runs none.
 const NOT_BEGUN: &str = "Cannot clean node ";
 
+/// How Ironic's errors about updates of the firmware begin.
+pub(crate) const FIRMWARE_FAILED: [&str; 2] = ["Firmware update failed for node ", "Firmware update on node "];
+
 /// The step that Ironic's error names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailedStep {
@@ -48,6 +51,10 @@ fn is_named(error: &str, interface: &str) -> bool {
         // Redfish names the step of the BIOS without its interface in front.
         format!("{} apply_configuration", interface.to_uppercase()),
     ];
+    // Nor that of the firmware.
+    if interface == "firmware" && FIRMWARE_FAILED.iter().any(|form| error.contains(form)) {
+        return true;
+    }
     forms.iter().any(|form| error.contains(form))
 }
 
@@ -81,6 +88,14 @@ mod tests {
             (
                 "Redfish BIOS apply_configuration step failed. Attributes {'Turbo': 'On'} are not updated.",
                 FailedStep::Other,
+            ),
+            (
+                "Firmware update failed for node N, firmware http://f/raid.bin. Error: no",
+                FailedStep::Other,
+            ),
+            (
+                "the cleaning with updates of the firmware (bios) failed: Timeout reached while cleaning the node.",
+                FailedStep::Unnamed,
             ),
             (
                 "Cannot clean node N: node does not support this clean step: {'interface': 'bios', 'step': 'apply_configuration'}",

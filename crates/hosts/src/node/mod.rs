@@ -13,7 +13,7 @@ pub mod capabilities;
 pub mod changes;
 pub mod config_drive;
 pub mod credentials;
-mod failed_step;
+pub(crate) mod failed_step;
 pub mod firmware;
 pub mod hints;
 pub mod image;

@@ -5,12 +5,12 @@
 use metal3_api::meta::{Condition, Time};
 use metal3_api::metal3::names::host_condition as of;
 use metal3_api::metal3::v1alpha1::{BareMetalHostStatus, OperationalStatus, ProvisioningState as State};
-use metal3_domain::uri::without_logins;
+use metal3_domain::uri::public_text;
 use metal3_ironic::model::node::Node;
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 
 use crate::names::{HELD, reason};
-use crate::plan::firmware_record::is_firmware_still_pending;
+use crate::plan::firmware_record::is_firmware_still_unknown;
 use crate::plan::planner::{Planner, Withheld};
 use crate::plan::safety::is_still_withheld;
 
@@ -18,7 +18,7 @@ pub(crate) fn renew(planner: &mut Planner<'_>) {
     let (generation, now) = (planner.host().metadata.generation, planner.facts.now);
     let node = planner.facts.own_node().map(|(node, _)| node);
     let withheld = planner.withheld.clone();
-    let stays_withheld = is_still_withheld(planner) || is_firmware_still_pending(planner);
+    let stays_withheld = is_still_withheld(planner) || is_firmware_still_unknown(planner);
     let status = &mut planner.draft.status;
     let mut statements = vec![ready(status)];
     statements.push(available(status));
@@ -40,7 +40,7 @@ pub(crate) fn renew(planner: &mut Planner<'_>) {
 /// Sets `Held`: the only condition that reports a problem when it is true, so it has a message.
 pub(crate) fn hold(status: &mut BareMetalHostStatus, withheld: &Withheld, generation: Option<i64>, now: Time) {
     let mut condition = ConditionBuilder::mark_true(HELD, withheld.reason).standard(generation, now);
-    condition.message = without_logins(&withheld.message);
+    condition.message = public_text(&withheld.message);
     set_condition(&mut status.conditions, condition);
     sort(&mut status.conditions);
 }

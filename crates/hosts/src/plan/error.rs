@@ -1,7 +1,7 @@
 //! Failures of a host, as its status records them.
 
 use metal3_api::metal3::v1alpha1::{BareMetalHostStatus, ErrorType, ProvisioningState};
-use metal3_domain::uri::without_logins;
+use metal3_domain::uri::public_text;
 use metal3_runtime::reason::Reason;
 use metal3_runtime::work::Next;
 
@@ -34,7 +34,7 @@ impl Failure {
     pub(crate) fn retryable(kind: ErrorType, message: impl Into<String>) -> Self {
         Self {
             kind,
-            message: without_logins(&message.into()),
+            message: public_text(&message.into()),
             remedy: Remedy::Retry,
             event: None,
         }
@@ -57,7 +57,7 @@ impl Failure {
     pub(crate) fn until(kind: ErrorType, message: impl Into<String>, next: Next) -> Self {
         Self {
             kind,
-            message: without_logins(&message.into()),
+            message: public_text(&message.into()),
             remedy: Remedy::WaitFor(next),
             event: None,
         }

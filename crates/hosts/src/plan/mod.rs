@@ -6,6 +6,7 @@
 //! slot come last.
 
 pub mod backoff;
+mod components_report;
 pub(crate) mod conditions;
 mod deletion;
 mod detach;
@@ -63,6 +64,7 @@ pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
         draft: facts.host.clone(),
         withheld: None,
         may_report: false,
+        has_new_updates: false,
         actions: Vec::new(),
         events: Vec::new(),
         counts: Vec::new(),
@@ -80,6 +82,7 @@ fn decide(planner: &mut Planner<'_>) -> PlanResult {
     detach::handle_detached(planner)?;
     settings_report::require_settings(planner)?;
     outage::report(planner)?;
+    components_report::require_versions(planner)?;
     state::run(planner)
 }
 
@@ -100,6 +103,7 @@ impl Planner<'_> {
                 self.actions.clear();
                 let next = self.recheck_stale_node(next);
                 let next = settings_report::add(&self, &mut actions, next);
+                let next = components_report::add(&self, &mut actions, next);
                 return Plan {
                     actions,
                     status: outage::change(&self).map(|patch| patch.with_precondition(&self.version)),
@@ -215,6 +219,7 @@ impl Planner<'_> {
         let next = self.recheck_stale_node(next);
         let mut actions = std::mem::take(&mut self.actions);
         let next = settings_report::add(&self, &mut actions, next);
+        let next = components_report::add(&self, &mut actions, next);
         actions.extend(self.counts.into_iter().map(Action::Count));
         actions.extend(release_slot);
         Plan {

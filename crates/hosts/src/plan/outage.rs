@@ -5,14 +5,14 @@
 
 use metal3_api::meta::{Condition, ConditionStatus};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState as State};
-use metal3_domain::uri::without_logins;
+use metal3_domain::uri::public_text;
 use metal3_runtime::patch::{Changes, MergePatch};
 use metal3_runtime::reason::Reason;
 
 use crate::facts::{Outage, OutageKind, RefusalClass};
 use crate::names::{HELD, reason};
 use crate::plan::conditions;
-use crate::plan::firmware_record::is_firmware_still_pending;
+use crate::plan::firmware_record::is_firmware_still_unknown;
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld, document};
 use crate::plan::safety::{is_cancelled, is_still_withheld};
 use crate::plan::wait;
@@ -31,7 +31,7 @@ pub(crate) fn report(planner: &mut Planner<'_>) -> PlanResult<()> {
     };
     // differs: `host-outage-reported`. The Go manager writes nothing while Ironic does not respond.
     // What a user has to do first stays visible.
-    if !is_still_withheld(planner) && !is_firmware_still_pending(planner) {
+    if !is_still_withheld(planner) && !is_firmware_still_unknown(planner) {
         planner.withheld = Some(withheld(planner, outage, ADVICE));
     }
     let refused = planner.facts.refused;
@@ -53,7 +53,7 @@ pub(crate) fn withheld(planner: &Planner<'_>, outage: &Outage, advice: &str) -> 
     };
     let recorded = held(planner.host()).filter(|held| held.reason == reason.as_str() && held.message.ends_with(advice));
     let message = recorded.map_or_else(
-        || without_logins(&format!("{fact} since {} ({}){advice}", outage.since, outage.reason)),
+        || public_text(&format!("{fact} since {} ({}){advice}", outage.since, outage.reason)),
         |held| held.message.clone(),
     );
     Withheld { reason, message }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use metal3_api::metal3::v1alpha1::{
     BareMetalHost, CredentialsStatus, ErrorType, OperationalStatus, ProvisioningState as State,
 };
-use metal3_domain::uri::without_logins;
+use metal3_domain::uri::public_text;
 use metal3_ironic::model::node::Node;
 use metal3_runtime::plan::{Observed, PlannedEvent};
 use metal3_runtime::reason::Reason;
@@ -70,8 +70,11 @@ pub(crate) struct Planner<'a> {
     pub(crate) uid: &'a str,
     pub(crate) draft: BareMetalHost,
     pub(crate) withheld: Option<Withheld>,
-    /// The host is neither paused nor detached, so its HostFirmwareSettings are reported about.
+    /// The host is neither paused nor detached, so its HostFirmwareSettings and HostFirmwareComponents are reported about.
     pub(super) may_report: bool,
+    /// The spec of the HostFirmwareComponents changed since their report, which this plan renews: what failed before may succeed
+    /// now.
+    pub(super) has_new_updates: bool,
     pub(super) actions: Vec<Action>,
     pub(super) events: Vec<PlannedEvent>,
     pub(super) counts: Vec<Count>,
@@ -154,6 +157,11 @@ impl<'a> Planner<'a> {
         self.actions.push(action);
     }
 
+    /// Adds what the other actions rely on.
+    pub(crate) fn add_first(&mut self, action: Action) {
+        self.actions.insert(0, action);
+    }
+
     /// Adds a request without impact.
     pub(crate) fn request(&mut self, request: Request) {
         self.add(Action::Ironic(Order { request, audit: None }));
@@ -169,12 +177,12 @@ impl<'a> Planner<'a> {
 
     pub(crate) fn record_event(&mut self, reason: Reason, message: impl Into<String>) {
         self.events
-            .push(PlannedEvent::normal(reason, without_logins(&message.into())));
+            .push(PlannedEvent::normal(reason, public_text(&message.into())));
     }
 
     pub(crate) fn record_warning(&mut self, reason: Reason, message: impl Into<String>) {
         self.events
-            .push(PlannedEvent::warning(reason, without_logins(&message.into())));
+            .push(PlannedEvent::warning(reason, public_text(&message.into())));
     }
 
     pub(crate) fn count(&mut self, count: Count) {
@@ -266,7 +274,7 @@ impl<'a> Planner<'a> {
 
     /// What remains of the delay after this many failures.
     fn remaining_delay(&self, failures: i64) -> Option<Duration> {
-        if !self.rules.back_off() || self.has_new_generation() || has_new_settings(self) {
+        if !self.rules.back_off() || self.has_new_generation() || has_new_settings(self) || self.has_new_updates {
             return None;
         }
         let since = self.host().status.last_updated?;

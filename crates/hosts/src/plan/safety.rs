@@ -21,6 +21,7 @@ use crate::node;
 use crate::plan::error::{Failure, IN_IRONIC};
 use crate::plan::ownership::{SERVES, has_no_other_instance, may_switch_power};
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
+use crate::plan::state::firmware::require_none_left;
 use crate::plan::wait;
 
 pub(crate) fn request_disruptive(
@@ -30,6 +31,12 @@ pub(crate) fn request_disruptive(
     why: &str,
 ) -> PlanResult<()> {
     let impact = request.impact();
+    if matches!(
+        request,
+        Request::Provision(_, Transition::Clean(_) | Transition::Provide)
+    ) {
+        require_none_left(planner, node)?;
+    }
     match impact {
         Impact::Erases => require_unused(planner, node, &request)?,
         // It may take long, and boots the machine several times.
@@ -85,6 +92,7 @@ pub(crate) fn require_live(planner: &Planner<'_>, wanted: &[Read]) -> PlanResult
     let is_missing = |read: &Read| match read {
         Read::Host => planner.facts.host_freshness < HostFreshness::Live && planner.rules.read_host_first(),
         Read::FirmwareSettings => planner.facts.firmware_settings_freshness < HostFreshness::Live,
+        Read::FirmwareComponents => planner.facts.firmware_components_freshness < HostFreshness::Live,
         _ => !is_node_live && planner.rules.read_node_first(),
     };
     let reads: BTreeSet<_> = wanted.iter().copied().filter(is_missing).collect();

@@ -87,8 +87,8 @@ pub(crate) fn has_new_settings(planner: &Planner<'_>) -> bool {
     // A report that cannot be written would end the backoff of each failure.
     let is_ordered = |settings: &HostFirmwareSettings| {
         let differing = bios::change(&settings.spec.settings, reported).differing;
-        let order = planner.facts.bios_order.as_ref();
-        order.is_some_and(|order| bios::covers(&order.settings, &differing))
+        let order = planner.facts.cleaning_order.as_ref();
+        order.is_some_and(|order| !order.settings.is_empty() && bios::covers(&order.settings, &differing))
     };
     subject(planner).filter(|_| is_prepared).is_some_and(|(settings, _)| {
         let is_new = bios::is_changed_since_report(settings) && bios::owned(settings, planner.host()).is_none();
@@ -115,7 +115,9 @@ pub(crate) fn add(planner: &Planner<'_>, actions: &mut Vec<Action>, next: Next) 
     }
     let reported = match &planner.facts.bios {
         Observed::Present(reported) => *reported,
-        Observed::Unknown(UnknownReason::Unreadable(_)) => return recheck(next),
+        Observed::Unknown(UnknownReason::Unreadable(_)) => {
+            return with_recheck(next, RECHECK, "the BIOS settings are read again");
+        }
         Observed::Absent | Observed::Unknown(_) => return next,
     };
     let is_prepared = is_prepared(&planner.draft.status.provisioning.state);
@@ -144,11 +146,11 @@ pub(crate) fn add(planner: &Planner<'_>, actions: &mut Vec<Action>, next: Next) 
 }
 
 /// The same wait with an end, when it has none.
-fn recheck(next: Next) -> Next {
+pub(crate) fn with_recheck(next: Next, after: Duration, why: &str) -> Next {
     match next {
-        Next::Done => wait::for_time(RECHECK, "the BIOS settings are read again"),
+        Next::Done => wait::for_time(after, why),
         Next::Waiting(on) if on.recheck.is_none() => Next::Waiting(WaitingOn {
-            recheck: Some(RECHECK),
+            recheck: Some(after),
             ..on
         }),
         other => other,

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, FirmwareSchema, HardwareData, HostFirmwareSettings};
+use metal3_api::metal3::v1alpha1::{
+    BareMetalHost, FirmwareSchema, HardwareData, HostFirmwareComponents, HostFirmwareSettings,
+};
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_runtime::cache::Key;
 use metal3_runtime::client::WriteBlocked;
@@ -14,10 +16,11 @@ use metal3_runtime::plan::Observed;
 use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::{MetadataOf, Mode, NoCache, WriteError, WriteErrorKind, Writer, Written};
 
-use super::bios_orders::BiosOrders;
 use super::budget::DeprovisionBudget;
 use super::caches::Caches;
+use super::cleaning_orders::CleaningOrders;
 use super::erasing::Erasing;
+use super::firmware_records::FirmwareRecords;
 use super::index::HostIndex;
 use super::ironic_session::IronicSession;
 use super::metrics::HostMetrics;
@@ -39,7 +42,8 @@ pub(super) struct Executor<'a> {
     pub(super) refusals: &'a Refusals,
     pub(super) unanswered: &'a Unanswered,
     pub(super) erasing: &'a Erasing,
-    pub(super) bios_orders: &'a BiosOrders,
+    pub(super) cleaning_orders: &'a CleaningOrders,
+    pub(super) firmware_records: &'a FirmwareRecords,
     pub(super) budget: &'a DeprovisionBudget,
     pub(super) clock: &'a dyn Clock,
     pub(super) events: &'a EventRecorder,
@@ -54,8 +58,10 @@ pub(super) struct Executor<'a> {
 pub(super) enum Outcome {
     /// All actions were done.
     Done,
-    /// The same, and the host got its HostFirmwareSettings, which are reported about by the next plan.
+    /// The same, and the host got its HostFirmwareSettings or HostFirmwareComponents, which are reported about by the next plan.
     Owned,
+    /// The API server does not let this process record an order, so it was not sent.
+    NotRecorded,
     /// Dry run: the actions were only logged.
     DryRun,
     /// Another host took the last unit of the budget since the plan was made. Nothing was done.
@@ -106,13 +112,20 @@ impl Executor<'_> {
     async fn report(&self, reports: Vec<Action>, observed: &mut Observations) -> Result<Outcome, Fault> {
         let mut outcome = Ok(Outcome::Done);
         for report in reports {
-            let is_of_owner = matches!(report, Action::PatchFirmwareSettings(_));
+            let is_of_owner = matches!(
+                report,
+                Action::PatchFirmwareSettings(_) | Action::PatchFirmwareComponents(_)
+            );
+            let is_of_components = matches!(report, Action::ReportFirmwareComponents { .. });
             match self.act(report, false, observed).await {
                 Err(Fault::Transient {
                     category: Category::FORBIDDEN,
                     ..
                 }) => {
-                    tracing::warn!(host = %self.key, "a report about its BIOS settings is not permitted; look at the roles")
+                    if is_of_components {
+                        self.firmware_records.record(self.key, true, self.clock.monotonic());
+                    }
+                    tracing::warn!(host = %self.key, "a report about its BIOS settings or firmware is not permitted; look at the roles");
                 }
                 Ok(_) if is_of_owner => outcome = outcome.map(|_| Outcome::Owned),
                 Ok(_) => {}
@@ -120,6 +133,59 @@ impl Executor<'_> {
             }
         }
         outcome
+    }
+
+    /// Writes what the rest of the plan relies on.
+    async fn record_updates(&self, patch: MergePatch, observed: &mut Observations) -> Result<Outcome, Fault> {
+        let (cache, now) = (&self.caches.firmware_components, self.clock.monotonic());
+        let written = self
+            .writer
+            .patch_status::<HostFirmwareComponents>(cache, self.key, patch);
+        match written.await.map_err(Fault::from) {
+            Err(Fault::Transient { category, .. }) if category == Category::FORBIDDEN => {
+                self.firmware_records.record(self.key, true, now);
+                tracing::warn!(host = %self.key, "an order to update its firmware cannot be recorded; look at the roles");
+                return Ok(Outcome::NotRecorded);
+            }
+            written => {
+                if let Some(object) = written?.object() {
+                    observed.set_firmware_components(Some(object), now);
+                }
+            }
+        }
+        // What was ordered before says nothing about what is recorded now.
+        self.cleaning_orders.forget_updates(self.key);
+        self.firmware_records.record(self.key, false, now);
+        Ok(Outcome::Done)
+    }
+
+    async fn report_components(&self, action: Action, observed: &mut Observations) -> Result<(), WriteError> {
+        let (cache, now) = (&self.caches.firmware_components, self.clock.monotonic());
+        let (written, event) = match action {
+            Action::PatchFirmwareComponents(patch) => {
+                let written = self.writer.patch::<HostFirmwareComponents>(cache, self.key, patch);
+                (written.await?, None)
+            }
+            Action::ReportFirmwareComponents { patch, event } => {
+                let written = self
+                    .writer
+                    .patch_status::<HostFirmwareComponents>(cache, self.key, patch);
+                let written = written.await?;
+                self.firmware_records.record(self.key, false, now);
+                (written, event)
+            }
+            _ => return Ok(()),
+        };
+        if let Some(object) = written.object() {
+            observed.set_firmware_components(Some(object), now);
+        }
+        if let (Some(event), Observed::Present(object)) = (event, &observed.firmware_components)
+            && self.writer.mode() != Mode::ObserveOnly
+        {
+            self.events
+                .record(&**object, event.importance, event.reason, event.message);
+        }
+        Ok(())
     }
 
     /// The next step relies on the new version.
@@ -162,6 +228,10 @@ impl Executor<'_> {
             action @ (Action::CreateFirmwareSchema(_)
             | Action::PatchFirmwareSettings(_)
             | Action::ReportFirmwareSettings { .. }) => self.report_settings(action, observed).await?,
+            Action::RecordUpdates(patch) => return self.record_updates(patch, observed).await,
+            action @ (Action::PatchFirmwareComponents(_) | Action::ReportFirmwareComponents { .. }) => {
+                self.report_components(action, observed).await?;
+            }
             Action::Ironic(order) => return self.send_order(order, prepares_removal, observed).await,
             Action::Count(count) => self.metrics.count(self.key, &count),
             Action::EndPowerRequest => self.index.end_power_request(self.key),

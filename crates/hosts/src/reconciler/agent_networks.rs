@@ -9,10 +9,13 @@ use std::hash::BuildHasher as _;
 
 use metal3_ironic::model::node::Node;
 use metal3_runtime::cache::Key;
+use metal3_runtime::plan::Observed;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-use crate::facts::Secret;
+use super::HostReconciler;
+use super::observations::Observations;
+use crate::facts::{FoundNode, Read, Secret};
 use crate::node::AgentNetwork;
 
 /// The last version that was read of the Secret that a host names.
@@ -55,6 +58,17 @@ impl AgentNetworks {
 
     fn digest(&self, network: &Map<String, Value>) -> u64 {
         self.hasher.hash_one(network)
+    }
+}
+
+impl HostReconciler {
+    pub(super) fn is_agent_network_on_node(&self, key: &Key, observed: &Observations) -> bool {
+        match (observed.secret(Read::AgentNetwork), &observed.node) {
+            (Observed::Present(secret), Observed::Present(FoundNode::Own(node, _))) => {
+                self.agent_networks.is_on_node(key, secret, node)
+            }
+            _ => false,
+        }
     }
 }
 

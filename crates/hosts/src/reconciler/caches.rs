@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::Secret;
 use kube_core::PartialObjectMeta;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostFirmwareSettings};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostFirmwareComponents, HostFirmwareSettings};
 use metal3_runtime::cache::SharedCache;
 use metal3_runtime::watch::{WatchConfig, WatchSet};
 
@@ -17,6 +17,8 @@ pub struct Caches {
     pub hardware: SharedCache<HardwareData>,
     /// HostFirmwareSettings.
     pub firmware_settings: SharedCache<HostFirmwareSettings>,
+    /// HostFirmwareComponents.
+    pub firmware_components: SharedCache<HostFirmwareComponents>,
     /// Metadata of Secrets.
     pub secrets: SharedCache<PartialObjectMeta<Secret>>,
 }
@@ -29,6 +31,7 @@ impl Caches {
             .whole(&self.hosts)
             .whole(&self.hardware)
             .optional(&self.firmware_settings)
+            .optional(&self.firmware_components)
             .metadata(&self.secrets)
     }
 }

@@ -1,4 +1,4 @@
-//! The cleanings for settings of the BIOS that this process ordered.
+//! The cleanings for settings of the BIOS and updates of the firmware that this process ordered.
 
 use std::collections::BTreeMap;
 
@@ -11,26 +11,40 @@ use parking_lot::Mutex;
 
 use super::index::HostIndex;
 use super::observations::Observations;
-use crate::facts::{BiosOrder, BiosProgress, FoundNode, NodeFreshness};
+use crate::facts::{CleaningOrder, CleaningProgress, FoundNode, NodeFreshness};
 
 /// The last one for each host, and when the host entered the state for which it was ordered.
 #[derive(Debug, Default)]
-pub(super) struct BiosOrders(Mutex<BTreeMap<Key, (Option<Monotonic>, BiosOrder)>>);
+pub(super) struct CleaningOrders(Mutex<BTreeMap<Key, (Option<Monotonic>, CleaningOrder)>>);
 
-impl BiosOrders {
-    /// Ironic accepted a cleaning, or it may have. `None`: it does not change the BIOS, and is the last one.
-    pub(super) fn begin(&self, host: &Key, index: &HostIndex, order: Option<BiosOrder>, progress: BiosProgress) {
+impl CleaningOrders {
+    /// Ironic accepted a cleaning, or it may have. `None`: it changes neither BIOS nor firmware, and is the
+    /// last one.
+    pub(super) fn begin(
+        &self,
+        host: &Key,
+        index: &HostIndex,
+        order: Option<CleaningOrder>,
+        progress: CleaningProgress,
+    ) {
         let mut orders = self.0.lock();
         match order {
             Some(order) => {
-                orders.insert(host.clone(), (index.entered(host), BiosOrder { progress, ..order }));
+                orders.insert(host.clone(), (index.entered(host), CleaningOrder { progress, ..order }));
             }
             None => drop(orders.remove(host)),
         }
     }
 
+    /// The updates that it made are recorded, or others are ordered.
+    pub(super) fn forget_updates(&self, host: &Key) {
+        if let Some((_, order)) = self.0.lock().get_mut(host) {
+            order.updates = false;
+        }
+    }
+
     /// The last one for the state that the host is in, with what the node shows of it.
-    pub(super) fn observe(&self, host: &Key, index: &HostIndex, observed: &Observations) -> Option<BiosOrder> {
+    pub(super) fn observe(&self, host: &Key, index: &HostIndex, observed: &Observations) -> Option<CleaningOrder> {
         let mut orders = self.0.lock();
         let (entered, order) = orders.get_mut(host)?;
         if *entered != index.entered(host) {
@@ -56,10 +70,10 @@ impl BiosOrders {
 }
 
 /// What is known after this observation, which is newer than the order.
-const fn progress(known: BiosProgress, node: &Node) -> BiosProgress {
+const fn progress(known: CleaningProgress, node: &Node) -> CleaningProgress {
     match (known, &node.provision_state) {
-        (BiosProgress::Unconfirmed, S::Cleaning | S::CleanWait) => BiosProgress::Begun,
-        (_, S::CleanFailed) => BiosProgress::Failed,
+        (CleaningProgress::Unconfirmed, S::Cleaning | S::CleanWait) => CleaningProgress::Begun,
+        (_, S::CleanFailed) => CleaningProgress::Failed,
         (known, _) => known,
     }
 }
@@ -71,7 +85,7 @@ mod tests {
 
     #[test]
     fn order_without_a_response_has_begun_only_when_the_node_shows_it() {
-        use BiosProgress::{Begun, Failed, Unconfirmed};
+        use CleaningProgress::{Begun, Failed, Unconfirmed};
         for (known, state, now) in [
             (Unconfirmed, "manageable", Unconfirmed),
             (Unconfirmed, "cleaning", Begun),

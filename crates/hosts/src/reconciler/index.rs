@@ -79,6 +79,11 @@ impl HostIndex {
         index
     }
 
+    /// The hosts that name a Secret, if a change is of one.
+    pub(super) fn hosts_of(&self, secret: Option<Key>) -> Vec<Key> {
+        secret.map_or_else(Vec::new, |secret| self.hosts_of_secret(&secret))
+    }
+
     pub(super) fn hosts_of_secret(&self, secret: &Key) -> Vec<Key> {
         let secret = (secret.namespace.clone(), secret.name.clone());
         self.0

@@ -11,12 +11,13 @@
 
 mod act;
 mod agent_networks;
-mod bios_orders;
 mod boot_ports;
 mod budget;
 pub mod caches;
+mod cleaning_orders;
 mod credential_versions;
 mod erasing;
+mod firmware_records;
 mod gauges;
 mod index;
 mod ironic_session;
@@ -36,7 +37,7 @@ use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_ironic::Client;
-use metal3_runtime::cache::{Change, Key, SharedCache};
+use metal3_runtime::cache::{Key, SharedCache};
 use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::object_reader::ObjectReader;
@@ -47,7 +48,7 @@ use metal3_runtime::write::Writer;
 use tokio_util::sync::CancellationToken;
 
 use crate::action::{Count, Plan};
-use crate::facts::{Facts, FoundNode, Read};
+use crate::facts::{Facts, Read};
 use crate::names::wait_reason::OBJECT_UNREADABLE;
 use crate::needs::Hosts;
 use crate::plan::plan;
@@ -58,13 +59,14 @@ pub use budget::DeprovisionBudget;
 
 use act::{Executor, Outcome};
 use agent_networks::AgentNetworks;
-use bios_orders::BiosOrders;
 use boot_ports::BootPorts;
 use caches::Caches;
+use cleaning_orders::CleaningOrders;
 use credential_versions::CredentialVersions;
 use erasing::Erasing;
 #[cfg(test)]
 pub(crate) use erasing::shows_removal;
+use firmware_records::FirmwareRecords;
 use gauges::Gauges;
 use index::{HostIndex, jitter};
 use ironic_session::IronicSession;
@@ -115,7 +117,8 @@ pub struct HostReconciler {
     reservations: Reservations,
     unanswered: Unanswered,
     erasing: Erasing,
-    bios_orders: BiosOrders,
+    cleaning_orders: CleaningOrders,
+    firmware_records: FirmwareRecords,
     /// The first reconcile, which only the leader does.
     led: OnceLock<Monotonic>,
     credential_versions: CredentialVersions,
@@ -190,7 +193,8 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         reservations: Reservations::default(),
         unanswered: Unanswered::default(),
         erasing: Erasing::default(),
-        bios_orders: BiosOrders::default(),
+        cleaning_orders: CleaningOrders::default(),
+        firmware_records: FirmwareRecords::default(),
         led: OnceLock::new(),
         credential_versions: CredentialVersions::default(),
         agent_networks: AgentNetworks::default(),
@@ -206,10 +210,8 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         .watches(&parts.caches.hosts, move |change| keys(change.key()))
         .watches(&parts.caches.hardware, move |change| keys(change.key()))
         .watches(&parts.caches.firmware_settings, move |change| keys(change.key()))
-        .watches(&parts.caches.secrets, move |change: &Change<'_, _>| {
-            let secret = change.key();
-            secret.map_or_else(Vec::new, |secret| of_secret.hosts_of_secret(&secret))
-        })
+        .watches(&parts.caches.firmware_components, move |change| keys(change.key()))
+        .watches(&parts.caches.secrets, move |change| of_secret.hosts_of(change.key()))
         .wait_for(ironic.clone().listed())
         .workers(parts.workers)
         .metrics(&parts.metrics);
@@ -274,7 +276,7 @@ impl HostReconciler {
                 Outcome::Done if next == Next::Requeue => {}
                 Outcome::Done => return Ok(next),
                 Outcome::DryRun => return Ok(Next::Done),
-                Outcome::Owned | Outcome::NoBudget | Outcome::Late => {}
+                Outcome::Owned | Outcome::NoBudget | Outcome::Late | Outcome::NotRecorded => {}
                 // Plan once more with the rejection. A second one is a loop unless it is recorded, and a third one always.
                 Outcome::Refused if refusals == 0 || (refusals == 1 && is_recorded(&observed)) => refusals += 1,
                 Outcome::Refused => return Err(request_refused(&observed)),
@@ -326,8 +328,12 @@ impl HostReconciler {
             firmware_settings: observed.firmware_settings.as_deref(),
             firmware_settings_freshness: observed.settings_freshness(monotonic),
             bios: observed.bios.as_deref(),
-            bios_order: self.bios_orders.observe(key, &self.index, observed),
-            firmware: observed.firmware.as_deref(),
+            cleaning_order: self.cleaning_orders.observe(key, &self.index, observed),
+            firmware_components: observed.firmware_components.as_deref(),
+            firmware_components_freshness: observed.components_freshness(monotonic),
+            versions: observed.versions.as_deref(),
+            is_firmware_status_refused: self.firmware_records.is_refused(key, monotonic),
+            updates_left_for: self.firmware_records.left_for(key, observed.newest_node(), monotonic),
             began_elsewhere: self.index.began_elsewhere(key),
             erasing: self.erasing.observe(key, &self.index, observed),
             refused: observed.refused.as_ref(),
@@ -351,15 +357,6 @@ impl HostReconciler {
             .unchanged_for(key, recorded.unwrap_or_default(), secret, now)
     }
 
-    fn is_agent_network_on_node(&self, key: &Key, observed: &Observations) -> bool {
-        match (observed.secret(Read::AgentNetwork), &observed.node) {
-            (Observed::Present(secret), Observed::Present(FoundNode::Own(node, _))) => {
-                self.agent_networks.is_on_node(key, secret, node)
-            }
-            _ => false,
-        }
-    }
-
     fn executor<'a>(&'a self, key: &'a Key, writer: &'a Writer<Hosts>, planned: Monotonic) -> Executor<'a> {
         Executor {
             key,
@@ -369,7 +366,8 @@ impl HostReconciler {
             refusals: &self.refusals,
             unanswered: &self.unanswered,
             erasing: &self.erasing,
-            bios_orders: &self.bios_orders,
+            cleaning_orders: &self.cleaning_orders,
+            firmware_records: &self.firmware_records,
             budget: &self.deprovision_budget,
             clock: &*self.clock,
             events: &self.events,
@@ -388,7 +386,8 @@ impl HostReconciler {
         self.reservations.remove(key);
         self.unanswered.remove(key);
         self.erasing.remove(key);
-        self.bios_orders.remove(key);
+        self.cleaning_orders.remove(key);
+        self.firmware_records.remove(key);
         self.boot_ports.remove(key);
         self.metrics.remove(key);
     }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostFirmwareSettings};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostFirmwareComponents, HostFirmwareSettings};
 use metal3_domain::clock::Monotonic;
 use metal3_ironic::SendPermit;
-use metal3_ironic::model::hardware::BiosSetting;
+use metal3_ironic::model::hardware::{BiosSetting, FirmwareComponent};
 use metal3_ironic::model::inventory::Inspection;
 use metal3_ironic::model::node::{Node, Validation};
 use metal3_ironic::model::port::Port;
@@ -62,11 +62,14 @@ pub(super) struct Observations {
     pub(super) inventory: Observed<Box<Inspection>>,
     pub(super) validation: Observed<Validation>,
     pub(super) history: Observed<String>,
-    pub(super) firmware: Observed<String>,
     pub(super) firmware_settings: Observed<Arc<HostFirmwareSettings>>,
     /// When the API server returned them in this reconcile. `None`: they are from the cache.
     pub(super) settings_returned: Option<Monotonic>,
     pub(super) bios: Observed<Vec<BiosSetting>>,
+    pub(super) firmware_components: Observed<Arc<HostFirmwareComponents>>,
+    /// When the API server returned them in this reconcile. `None`: they are from the cache.
+    pub(super) components_returned: Option<Monotonic>,
+    pub(super) versions: Observed<Vec<FirmwareComponent>>,
     pub(super) slot: Option<SlotState>,
     pub(super) refused: Option<Refused>,
     /// The permit with which the next requests are sent.
@@ -82,6 +85,17 @@ impl Observations {
     /// The same of the HostFirmwareSettings.
     pub(super) fn settings_freshness(&self, now: Monotonic) -> HostFreshness {
         freshness(self.settings_returned, now)
+    }
+
+    /// The same of the HostFirmwareComponents.
+    pub(super) fn components_freshness(&self, now: Monotonic) -> HostFreshness {
+        freshness(self.components_returned, now)
+    }
+
+    /// Stores the HostFirmwareComponents that the API server returned now.
+    pub(super) fn set_firmware_components(&mut self, found: Option<HostFirmwareComponents>, now: Monotonic) {
+        self.firmware_components = Observed::from(found.map(Arc::new));
+        self.components_returned = Some(now);
     }
 
     /// Stores the HostFirmwareSettings that the API server returned now.
@@ -134,6 +148,7 @@ impl Observations {
     fn forget_details(&mut self) {
         self.validation = Observed::Unknown(UnknownReason::NotRead);
         self.bios = Observed::Unknown(UnknownReason::NotRead);
+        self.versions = Observed::Unknown(UnknownReason::NotRead);
     }
 
     /// The node, if a slow step followed its observation in this reconcile. A live view is one for some seconds only.
@@ -164,6 +179,7 @@ impl Observations {
         self.send_permit = Some(send_permit);
         self.host_returned = None;
         self.settings_returned = None;
+        self.components_returned = None;
         self.forget_node();
     }
 
@@ -224,10 +240,12 @@ mod tests {
             inventory: Observed::Unknown(UnknownReason::NotRead),
             validation: Observed::Unknown(UnknownReason::NotRead),
             history: Observed::Unknown(UnknownReason::NotRead),
-            firmware: Observed::Unknown(UnknownReason::NotRead),
             firmware_settings: Observed::Absent,
             settings_returned: None,
             bios: Observed::Unknown(UnknownReason::NotRead),
+            firmware_components: Observed::Absent,
+            components_returned: None,
+            versions: Observed::Unknown(UnknownReason::NotRead),
             slot: None,
             refused: None,
             send_permit: None,

@@ -7,23 +7,23 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_core::Resource;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareComponents};
 use metal3_domain::clock::{Clock, Monotonic};
-use metal3_domain::uri::without_logins;
+use metal3_domain::uri::public_text;
 use metal3_ironic::calls::{NodeRef, hardware, node, port};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::{Error, SendPermit};
-use metal3_runtime::cache::Key;
+use metal3_runtime::cache::{Cache, Key};
 use metal3_runtime::object_reader::ObjectReader;
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::{Category, Fault};
-use metal3_runtime::write::{NoCache, Writer};
+use metal3_runtime::write::Writer;
 
 use super::caches::Caches;
 use super::ironic_session::IronicSession;
 use super::observations::{Observations, ObservedSecret};
 use crate::facts::{ForeignNode, FoundNode, NodeFreshness, Read, Refused};
 use crate::needs::Hosts;
-use crate::node::{firmware, name, ports};
+use crate::node::{name, ports};
 use crate::plan::object::recorded_node_id;
 
 /// Severity of a failure in the history of a node.
@@ -73,13 +73,39 @@ impl Observer {
             inventory: Observed::Unknown(UnknownReason::NotRead),
             validation: Observed::Unknown(UnknownReason::NotRead),
             history: Observed::Unknown(UnknownReason::NotRead),
-            firmware: Observed::Unknown(UnknownReason::NotRead),
             firmware_settings: self.caches.firmware_settings.find(&key),
             settings_returned: None,
             bios: Observed::Unknown(UnknownReason::NotRead),
+            firmware_components: self.cached_components(&key),
+            components_returned: None,
+            versions: Observed::Unknown(UnknownReason::NotRead),
             slot: None,
             refused,
             send_permit: None,
+        }
+    }
+
+    /// A kind that is not served now may be served again, with its objects.
+    fn cached_components(&self, host: &Key) -> Observed<Arc<HostFirmwareComponents>> {
+        match self.caches.firmware_components.read(Cache::is_served) {
+            true => self.caches.firmware_components.find(host),
+            false => unknown_components(NO_KIND),
+        }
+    }
+
+    async fn live_components(
+        &self,
+        host: &Key,
+        writer: &Writer<Hosts>,
+    ) -> Result<Observed<HostFirmwareComponents>, Fault> {
+        match writer.read(&self.caches.firmware_components, host).await {
+            Err(Fault::Transient { category, .. }) if category == Category::FORBIDDEN => {
+                Ok(unknown_components(NO_RIGHT))
+            }
+            Err(Fault::Transient { category, .. }) if category == Category::NOT_FOUND => {
+                Ok(unknown_components(NO_KIND))
+            }
+            read => Ok(Observed::from(read?)),
         }
     }
 
@@ -159,20 +185,30 @@ impl Observer {
                 let found = writer.read(&self.caches.hardware, &key).await?;
                 observed.hardware = Observed::from(found.map(Arc::new));
             }
-            Read::Firmware => observed.firmware = pending_firmware(&key, writer).await?,
+            Read::FirmwareComponents => match self.live_components(&key, writer).await? {
+                Observed::Unknown(why) => observed.firmware_components = Observed::Unknown(why),
+                found => observed.set_firmware_components(found.into_present(), self.clock.monotonic()),
+            },
+            Read::ReportedVersions => {
+                if let Err(error) = self.read_node_details(Read::Versions, observed).await {
+                    let why = public_text(&error.to_string());
+                    tracing::warn!(host = %key, why, "the firmware of the node cannot be read for its report");
+                    observed.versions = Observed::Unknown(UnknownReason::Unreadable(why));
+                }
+            }
             Read::FirmwareSettings => {
                 let found = if_served(writer.read(&self.caches.firmware_settings, &key).await)?;
                 observed.set_firmware_settings(found, self.clock.monotonic());
             }
             Read::ReportedBios => {
                 if let Err(error) = self.read_node_details(Read::Bios, observed).await {
-                    let why = without_logins(&error.to_string());
+                    let why = public_text(&error.to_string());
                     tracing::warn!(host = %key, why, "the BIOS settings of the node cannot be read for their report");
                     observed.bios = Observed::Unknown(UnknownReason::Unreadable(why));
                 }
             }
             Read::Slot => observed.slot = Some(self.ironic.request_slot(&key)),
-            Read::Ports | Read::Inventory | Read::Validation | Read::Bios | Read::History => {
+            Read::Ports | Read::Inventory | Read::Validation | Read::Bios | Read::Versions | Read::History => {
                 if let Err(error) = self.read_node_details(read, observed).await {
                     return Ok(ReadOutcome::Refused(error));
                 }
@@ -221,6 +257,10 @@ impl Observer {
             Read::Bios => {
                 let settings = self.ironic.read(send_permit, &hardware::bios(&node)).await?;
                 observed.bios = Observed::Present(settings.items);
+            }
+            Read::Versions => {
+                let versions = self.ironic.read(send_permit, &hardware::firmware(&node)).await?;
+                observed.versions = Observed::Present(versions.items);
             }
             _ => {
                 let history = self.ironic.read(send_permit, &node::history(&node)).await?;
@@ -301,18 +341,6 @@ impl Observer {
     }
 }
 
-/// Read from the server, and for few hosts: nothing watches this kind.
-async fn pending_firmware(host: &Key, writer: &Writer<Hosts>) -> Result<Observed<String>, Fault> {
-    let mut missing = Vec::new();
-    let components = if_served(writer.read::<HostFirmwareComponents>(&NoCache, host).await);
-    let components = permitted(components, &mut missing)?;
-    Ok(match firmware::pending(components.as_ref()) {
-        Some(pending) => Observed::Present(pending),
-        None if missing.is_empty() => Observed::Absent,
-        None => Observed::Unknown(UnknownReason::Unreadable(missing.join(", "))),
-    })
-}
-
 /// The object; none of an optional kind that is not installed.
 fn if_served<K>(read: Result<Option<K>, Fault>) -> Result<Option<K>, Fault> {
     match read {
@@ -324,22 +352,18 @@ fn if_served<K>(read: Result<Option<K>, Fault>) -> Result<Option<K>, Fault> {
     }
 }
 
-/// The object, unless this process lacks the right to read it, which no retry changes.
-fn permitted<K>(read: Result<Option<K>, Fault>, missing: &mut Vec<String>) -> Result<Option<K>, Fault>
-where
-    K: Resource<DynamicType = ()>,
-{
-    match read {
-        Err(Fault::Transient {
-            category: Category::FORBIDDEN,
-            ..
-        }) => {
-            missing.push(format!("get {}.{}", K::plural(&()), K::group(&())));
-            Ok(None)
-        }
-        read => read,
-    }
+/// The right or the definition without which the HostFirmwareComponents are not known.
+fn unknown_components<T>(lacks: &str) -> Observed<T> {
+    let kind = format!(
+        "{}.{}",
+        HostFirmwareComponents::plural(&()),
+        HostFirmwareComponents::group(&())
+    );
+    Observed::Unknown(UnknownReason::Unreadable(lacks.replace("KIND", &kind)))
 }
+
+const NO_RIGHT: &str = "the account of this program may not get KIND";
+const NO_KIND: &str = "the API server does not serve KIND";
 
 fn found(node: Node) -> Observed<FoundNode> {
     Observed::Present(FoundNode::Own(Arc::new(node), NodeFreshness::Live))

@@ -1,6 +1,6 @@
 //! Performs the reads of a plan, and records those that Ironic rejected.
 
-use metal3_domain::uri::without_logins;
+use metal3_domain::uri::public_text;
 use metal3_runtime::cache::Key;
 use metal3_runtime::work::Fault;
 use metal3_runtime::write::Writer;
@@ -59,7 +59,7 @@ impl HostReconciler {
             let class = executor.record_refusal(request, class, &error, node.as_deref(), observed);
             // In an outage the plan reports it, and waits for its end.
             if class == RefusalClass::Transient && self.observer.ironic.outage().is_none() {
-                return Err(Fault::transient(request, IRONIC, without_logins(&error.to_string())));
+                return Err(Fault::transient(request, IRONIC, public_text(&error.to_string())));
             }
             return Ok(Reads::Refused);
         }

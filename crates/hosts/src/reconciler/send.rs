@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use metal3_domain::ids::NodeUuid;
-use metal3_domain::uri::without_logins;
+use metal3_domain::uri::public_text;
 use metal3_ironic::calls::{NodeRef, node, port, provision, state};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::text::ControlCharacter;
@@ -17,7 +17,7 @@ use super::observations::{LIVE_FOR, Observations};
 use super::refusals::{Cause, is_unanswered, is_unavailable, with_ports_before};
 use crate::action::{Count, Impact, Order, Request};
 use crate::facts::{
-    BiosOrder, BiosProgress, FoundNode, NodeFreshness, NodeMark, RefusalClass, Refused, RequestedReboot,
+    CleaningOrder, CleaningProgress, FoundNode, NodeFreshness, NodeMark, RefusalClass, Refused, RequestedReboot,
 };
 
 const NOT_PERMITTED: Category = Category::WRITE_BLOCKED;
@@ -34,7 +34,7 @@ struct Sent {
     /// The node that it reboots.
     rebooted: Option<NodeUuid>,
     /// What it changes in the BIOS.
-    bios: Option<BiosOrder>,
+    bios: Option<CleaningOrder>,
     is_cleaning: bool,
 }
 
@@ -49,7 +49,7 @@ impl Sent {
             is_port: matches!(request, Request::CreatePort { .. }),
             power: request.power_state(),
             rebooted: request.rebooted_node(),
-            bios: request.bios_order(),
+            bios: request.cleaning_order(),
             is_cleaning: request.is_cleaning(),
         }
     }
@@ -122,8 +122,8 @@ impl Executor<'_> {
             self.erasing.begin(self.key, self.index);
         }
         if sent.is_cleaning {
-            self.bios_orders
-                .begin(self.key, self.index, sent.bios, BiosProgress::Begun);
+            self.cleaning_orders
+                .begin(self.key, self.index, sent.bios, CleaningProgress::Begun);
         }
         if sent.impact != Impact::None {
             let id = request_id.unwrap_or("none");
@@ -140,11 +140,11 @@ impl Executor<'_> {
             self.erasing.begin(self.key, self.index);
         }
         if sent.is_cleaning && error.may_have_happened() {
-            self.bios_orders
-                .begin(self.key, self.index, sent.bios, BiosProgress::Unconfirmed);
+            self.cleaning_orders
+                .begin(self.key, self.index, sent.bios, CleaningProgress::Unconfirmed);
         }
         if is_unanswered(error) {
-            let why = without_logins(&error.to_string());
+            let why = public_text(&error.to_string());
             tracing::warn!(host = %self.key, verb, why, "the response of Ironic is lost; the next change waits for a minute");
             self.unanswered.record(self.key, self.clock.monotonic());
         }
@@ -197,7 +197,7 @@ impl Executor<'_> {
         let refused = Refused {
             request,
             class,
-            message: without_logins(&format!("{error}{advice}")),
+            message: public_text(&format!("{error}{advice}")),
             is_fresh: false,
             is_over: false,
             is_lock,

@@ -9,9 +9,10 @@ use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::{
-    BareMetalHost, ErrorType, HardwareData, HostFirmwareSettings, OperationalStatus, ProvisioningState,
+    BareMetalHost, ErrorType, HardwareData, HostFirmwareComponents, HostFirmwareSettings, OperationalStatus,
+    ProvisioningState,
 };
-use metal3_ironic::model::hardware::BiosSetting;
+use metal3_ironic::model::hardware::{BiosSetting, FirmwareComponent};
 use metal3_ironic::model::inventory::Inspection;
 use metal3_ironic::model::node::Validation;
 use metal3_ironic::model::port::Port;
@@ -23,7 +24,7 @@ use serde_json::{Value, json};
 
 use crate::action::{Action, Order, Plan, Request};
 use crate::facts::{
-    BiosOrder, Budget, Facts, ForeignNode, FoundNode, HostFreshness, NodeFreshness, Outage, OutageKind, PreviousView,
+    Budget, CleaningOrder, Facts, ForeignNode, FoundNode, HostFreshness, NodeFreshness, Outage, OutageKind, PreviousView,
     RefusalClass, Refused, RequestedReboot, Secret,
 };
 use crate::names::wait_reason;
@@ -106,11 +107,15 @@ pub(crate) struct Fixture {
     pub(crate) requested_reboot: Option<RequestedReboot>,
     pub(crate) aborts_deployments: bool,
     pub(crate) outage: Option<Outage>,
-    pub(crate) firmware: Observed<String>,
+    pub(crate) components: Observed<HostFirmwareComponents>,
+    pub(crate) components_freshness: HostFreshness,
+    pub(crate) versions: Observed<Vec<FirmwareComponent>>,
+    pub(crate) is_firmware_status_refused: bool,
+    pub(crate) updates_left_for: Option<Duration>,
     pub(crate) firmware_settings: Observed<HostFirmwareSettings>,
     pub(crate) firmware_settings_freshness: HostFreshness,
     pub(crate) bios: Observed<Vec<BiosSetting>>,
-    pub(crate) bios_order: Option<BiosOrder>,
+    pub(crate) cleaning_order: Option<CleaningOrder>,
     pub(crate) began_elsewhere: bool,
     pub(crate) erasing: Observed<()>,
     pub(crate) slot: Option<SlotState>,
@@ -179,11 +184,15 @@ impl Fixture {
             requested_reboot: None,
             aborts_deployments: true,
             outage: None,
-            firmware: Observed::Absent,
+            components: Observed::Absent,
+            components_freshness: HostFreshness::Cached,
+            versions: Observed::Unknown(UnknownReason::NotRead),
+            is_firmware_status_refused: false,
+            updates_left_for: None,
             firmware_settings: Observed::Absent,
             firmware_settings_freshness: HostFreshness::Cached,
             bios: Observed::Unknown(UnknownReason::NotRead),
-            bios_order: None,
+            cleaning_order: None,
             began_elsewhere: false,
             erasing: Observed::Absent,
             slot: None,
@@ -251,14 +260,9 @@ impl Fixture {
         self.with(|fixture| fixture.host_freshness = freshness)
     }
 
-    /// The firmware objects were not read, for this reason.
-    pub(crate) fn firmware_unknown(self, why: UnknownReason) -> Self {
-        self.with(|fixture| fixture.firmware = Observed::Unknown(why))
-    }
-
-    /// The firmware objects were read, with these pending changes.
-    pub(crate) fn firmware(self, pending: Option<&str>) -> Self {
-        self.with(|fixture| fixture.firmware = Observed::from(pending.map(str::to_owned)))
+    /// The HostFirmwareComponents were not read, for this reason.
+    pub(crate) fn components_unknown(self, why: UnknownReason) -> Self {
+        self.with(|fixture| fixture.components = Observed::Unknown(why))
     }
 
     /// Ironic may still begin with a change for so long.
@@ -359,11 +363,15 @@ impl Fixture {
             requested_reboot: self.requested_reboot.clone(),
             aborts_deployments: self.aborts_deployments,
             outage: self.outage.as_ref(),
-            firmware: self.firmware.as_deref(),
+            firmware_components: self.components.as_ref(),
+            firmware_components_freshness: self.components_freshness,
+            versions: self.versions.as_deref(),
+            is_firmware_status_refused: self.is_firmware_status_refused,
+            updates_left_for: self.updates_left_for,
             firmware_settings: self.firmware_settings.as_ref(),
             firmware_settings_freshness: self.firmware_settings_freshness,
             bios: self.bios.as_deref(),
-            bios_order: self.bios_order.clone(),
+            cleaning_order: self.cleaning_order.clone(),
             began_elsewhere: self.began_elsewhere,
             erasing: match &self.erasing {
                 Observed::Absent if self.began_elsewhere => Observed::Unknown(UnknownReason::NotRead),
@@ -442,6 +450,9 @@ impl Fixture {
             Action::CreateFirmwareSchema(_) => Some("creates a schema".to_owned()),
             Action::PatchFirmwareSettings(_) => Some("owns the settings".to_owned()),
             Action::ReportFirmwareSettings { .. } => Some("reports the settings".to_owned()),
+            Action::RecordUpdates(_) => Some("records the updates".to_owned()),
+            Action::PatchFirmwareComponents(_) => Some("owns the components".to_owned()),
+            Action::ReportFirmwareComponents { .. } => Some("reports the firmware".to_owned()),
             Action::ReserveBudget
             | Action::Count(_)
             | Action::EndPowerRequest

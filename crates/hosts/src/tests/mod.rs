@@ -34,4 +34,5 @@ mod slot_use;
 mod tables;
 mod taken_over;
 mod unsupported;
+mod updates_properties;
 mod upstream_defects;

@@ -82,11 +82,11 @@ fn step_that_ironic_erased_is_taken_from_the_history() {
 /// It times out, and Ironic names no step.
 #[test]
 fn volumes_stay_recorded_when_a_cleaning_for_the_bios_alone_names_no_step() {
-    use crate::facts::BiosProgress;
+    use crate::facts::CleaningProgress;
     let none = Some("Timeout reached while cleaning the node. Failed on step {}.");
     assert!(!kept(none, |fixture| fixture.erasing = Observed::Present(())));
     assert!(kept(none, |fixture| {
         fixture.erasing = Observed::Present(());
-        *fixture = fixture.clone().bios_order("Bios", BiosProgress::Failed);
+        *fixture = fixture.clone().cleaning_order("Bios", CleaningProgress::Failed);
     }));
 }

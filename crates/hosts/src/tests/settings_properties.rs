@@ -8,7 +8,7 @@ use serde_json::json;
 use super::fixture::{Fixture, UID, orders};
 use super::properties::{fixture, must_be_left_alone};
 use crate::action::{Action, Impact, Request};
-use crate::facts::{BiosProgress, HostFreshness, NodeFreshness};
+use crate::facts::{CleaningProgress, HostFreshness, NodeFreshness};
 
 prop_compose! {
     fn host_with_settings()(
@@ -16,7 +16,7 @@ prop_compose! {
         reported in proptest::option::of(proptest::sample::select(vec!["Uefi", "Bios"])),
         is_live in any::<bool>(), is_unreadable in any::<bool>(),
         progress in proptest::option::of(proptest::sample::select(vec![
-            BiosProgress::Unconfirmed, BiosProgress::Begun, BiosProgress::Failed,
+            CleaningProgress::Unconfirmed, CleaningProgress::Begun, CleaningProgress::Failed,
         ])),
     ) -> Fixture {
         let mut fixture = fixture.settings(json!({ "Mode": asked }), json!([]));
@@ -24,7 +24,7 @@ prop_compose! {
         if is_live { fixture.firmware_settings_freshness = HostFreshness::Live; }
         if is_unreadable { fixture.bios = Observed::Unknown(UnknownReason::Unreadable("x".to_owned())); }
         if let Some(reported) = reported { fixture = fixture.machine_reports(reported); }
-        if let Some(progress) = progress { fixture = fixture.bios_order("Bios", progress); }
+        if let Some(progress) = progress { fixture = fixture.cleaning_order("Bios", progress); }
         fixture
     }
 }

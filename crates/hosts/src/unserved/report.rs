@@ -9,7 +9,7 @@ use kube::core::params::ListParams;
 use kube_core::{ObjectList, PartialObjectMeta};
 use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::{
-    BareMetalSwitch, HostClaim, HostDeployPolicy, HostFirmwareComponents, HostNetworkAttachment, HostUpdatePolicy,
+    BareMetalSwitch, HostClaim, HostDeployPolicy, HostNetworkAttachment, HostUpdatePolicy,
 };
 use metal3_runtime::access::{Permits, verb};
 use metal3_runtime::cache::{Key, SharedCache};
@@ -43,7 +43,6 @@ impl Report {
             self.listed::<BareMetalSwitch>().await;
             self.listed::<HostClaim>().await;
             self.listed::<HostDeployPolicy>().await;
-            self.listed::<HostFirmwareComponents>().await;
             self.listed::<HostNetworkAttachment>().await;
             self.listed::<HostUpdatePolicy>().await;
         };

@@ -26,3 +26,4 @@ mod removals;
 mod stories;
 mod tenants;
 mod unserved;
+mod updates;

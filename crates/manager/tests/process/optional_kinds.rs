@@ -72,16 +72,21 @@ async fn machine_gets_a_host_of_a_server_without_machine_deployments() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn host_is_enrolled_without_the_kind_of_bios_settings() {
+async fn host_is_enrolled_without_the_kinds_of_its_firmware() {
     hosts::install_tls();
-    for withheld in WAYS {
-        let world = hosts::world().await;
-        let ironic = Ironic::start(Options::new(1, Arc::clone(&world.clock)));
-        hosts::enrol(&world).await;
-        withheld.apply(&world, ("hostfirmwaresettings", "metal3.io")).await;
-        let metal = hosts::wired(&world, &ironic, hosts::CONTROLLERS).await;
-        let replica = world.start_options("a", options(hosts::CONTROLLERS), Some(metal), hosts::products());
-        until("available", async || hosts::state(&world).await == "available").await;
-        withheld.assert_alive(replica, "HostFirmwareSettings").await;
+    for (plural, kind) in [
+        ("hostfirmwaresettings", "HostFirmwareSettings"),
+        ("hostfirmwarecomponents", "HostFirmwareComponents"),
+    ] {
+        for withheld in WAYS {
+            let world = hosts::world().await;
+            let ironic = Ironic::start(Options::new(1, Arc::clone(&world.clock)));
+            hosts::enrol(&world).await;
+            withheld.apply(&world, (plural, "metal3.io")).await;
+            let metal = hosts::wired(&world, &ironic, hosts::CONTROLLERS).await;
+            let replica = world.start_options("a", options(hosts::CONTROLLERS), Some(metal), hosts::products());
+            until("available", async || hosts::state(&world).await == "available").await;
+            withheld.assert_alive(replica, kind).await;
+        }
     }
 }

@@ -138,7 +138,7 @@ fn secrets_of_a_host_need_the_label() {
 }
 
 #[test]
-fn update_that_was_taken_back_is_not_pending_and_a_failed_preparation_is_not_waited_for() {
+fn update_that_was_taken_back_is_not_pending_and_another_one_is_made_later() {
     let components = |wanted: Value| {
         let spec = json!({ "updates": wanted });
         let done = json!({ "updates": [{ "component": "bios", "url": "http://firmware.example/bios" }] });
@@ -147,9 +147,9 @@ fn update_that_was_taken_back_is_not_pending_and_a_failed_preparation_is_not_wai
     let nic = json!([{ "component": "nic:1", "url": "http://firmware.example/nic" }]);
     for (state, error, wanted, expected) in [
         ("available", None, json!([]), None),
-        ("available", None, nic.clone(), Some(Decision::No)),
-        ("preparing", None, nic.clone(), Some(Decision::Wait)),
-        ("preparing", Some("preparation error"), nic, Some(Decision::No)),
+        ("available", None, nic.clone(), Some(Decision::Go)),
+        ("preparing", None, nic.clone(), Some(Decision::Go)),
+        ("preparing", Some("preparation error"), nic, Some(Decision::Go)),
     ] {
         let more = error.map_or_else(|| json!({}), |error| json!({ "status": { "errorType": error } }));
         let mut facts = forward::<BareMetalHost>(host(state, more));

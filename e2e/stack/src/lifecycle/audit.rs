@@ -49,6 +49,7 @@ const HOSTS: Account = Account {
         ("get hardwaredata.metal3.io", "a lost response to its creation"),
         ("patch hardwaredata.metal3.io", "a machine that is inspected again"),
         ("delete hardwaredata.metal3.io", OWNER),
+        ("delete hostfirmwarecomponents.metal3.io", OWNER),
         ("delete hostfirmwaresettings.metal3.io", OWNER),
         ("get bmceventsubscriptions.metal3.io", LEFT_BEHIND),
         ("patch bmceventsubscriptions.metal3.io", LEFT_BEHIND),
@@ -59,7 +60,9 @@ const HOSTS: Account = Account {
         ("get preprovisioningimages.metal3.io", LEFT_BEHIND),
         ("patch preprovisioningimages.metal3.io", LEFT_BEHIND),
         ("patch preprovisioningimages/status.metal3.io", LEFT_BEHIND),
-        ("get hostfirmwarecomponents.metal3.io", FAILED_PREPARATION),
+        ("get hostfirmwarecomponents.metal3.io", COMPONENTS),
+        ("patch hostfirmwarecomponents.metal3.io", COMPONENTS),
+        ("patch hostfirmwarecomponents/status.metal3.io", COMPONENTS),
         ("get hostfirmwaresettings.metal3.io", SETTINGS),
         ("patch hostfirmwaresettings.metal3.io", SETTINGS),
         ("patch hostfirmwaresettings/status.metal3.io", SETTINGS),
@@ -98,8 +101,8 @@ pub(super) static MANAGERS: [Manager; 3] = [
 const OTHER_CLAIMS: &str = "claims of Cluster API's kind; a cluster of this template has none";
 const AGAIN: &str = "a repeated event about the same object";
 const LEFT_BEHIND: &str = "an object of the Go manager that is deleted after a switch";
-const FAILED_PREPARATION: &str = "a preparation of the Go manager that failed before a switch";
 const OWNER: &str = "checked when a host becomes an owner, where permissions of owner references are enforced";
+const COMPONENTS: &str = "a host with HostFirmwareComponents";
 const SETTINGS: &str = "a host with HostFirmwareSettings";
 const METRICS: &str = "a client that reads metrics";
 

@@ -6,7 +6,7 @@ use metal3_api::meta::{Condition, ConditionStatus, Time};
 use metal3_api::metal3::v1alpha1::{
     AttributeType, BareMetalHost, HostFirmwareSettings, HostFirmwareSettingsStatus, SchemaReference, is_password,
 };
-use metal3_domain::uri::without_logins;
+use metal3_domain::uri::public_text;
 use metal3_ironic::model::hardware::BiosSetting;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
@@ -105,7 +105,7 @@ pub fn status(
     let mut warning = None;
     for (statement, message) in [detected(&change, is_prepared), valid(&change, settings.is_empty())] {
         let mut condition = statement.standard(object.metadata.generation, now);
-        condition.message = without_logins(&message);
+        condition.message = public_text(&message);
         let (is_warning, message) = (
             condition.reason == CONFIGURATION_ERROR.as_str(),
             condition.message.clone(),

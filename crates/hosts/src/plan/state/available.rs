@@ -2,13 +2,13 @@
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, Image, OperationalStatus};
 
-use super::bios;
 use super::graph::Trigger;
 use super::inspecting::is_inspection_requested;
 use super::provisioning::{instance, require_allowed_image};
 use super::register::ensure_registered;
 use super::shared::{require_idle, require_slot};
 use super::volumes::{self, root_device_hints};
+use super::{bios, firmware};
 use crate::node::raid;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::{power, status, wait};
@@ -31,7 +31,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     }
     let hints = root_device_hints(planner)?;
     let is_changed = hints != planner.host().status.provisioning.root_device_hints || volumes::differ(planner, node);
-    if is_changed || bios::is_due(planner, node)? {
+    if is_changed || firmware::is_due(planner) || bios::is_due(planner, node)? {
         return Ok(Decision::ChangeState(Trigger::Prepare));
     }
     let Some(image) = desired_image(planner.host()) else {

@@ -8,7 +8,7 @@ use metal3_api::metal3::v1alpha1::{ErrorType, HostFirmwareSettings};
 use metal3_ironic::model::node::Node;
 use metal3_runtime::plan::{Observed, UnknownReason};
 
-use crate::facts::{BiosProgress, Read};
+use crate::facts::{CleaningProgress, Read};
 use crate::node::bios::{self, Change, Difference};
 use crate::plan::error::Failure;
 use crate::plan::planner::{Decision, PlanResult, Planner};
@@ -83,8 +83,8 @@ pub(super) fn require_untried(planner: &Planner<'_>, node: &Node, differing: &[D
 
 /// Whether a cleaning of this process for all these values has ended without a failure.
 fn has_ended(planner: &Planner<'_>, node: &Node, differing: &[Difference]) -> bool {
-    let order = planner.facts.bios_order.as_ref();
-    let order = order.filter(|order| order.progress == BiosProgress::Begun && order.node == node.uuid);
+    let order = planner.facts.cleaning_order.as_ref();
+    let order = order.filter(|order| order.progress == CleaningProgress::Begun && order.node == node.uuid);
     order.is_some_and(|order| bios::covers(&order.settings, differing))
 }
 

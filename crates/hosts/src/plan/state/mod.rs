@@ -4,6 +4,7 @@ mod available;
 mod bios;
 mod cleaning;
 mod deprovisioning;
+pub(in crate::plan) mod firmware;
 pub mod graph;
 mod host_ports;
 mod inspecting;

@@ -15,7 +15,7 @@ use metal3_runtime::work::Next;
 
 use super::graph::Trigger;
 use super::host_ports::add_ports;
-use super::shared::request_transition;
+use super::shared::{DISCARDING, request_transition};
 use super::volumes::drop_unfinished;
 use crate::action::{Count, Request};
 use crate::facts::{ForeignNode, FoundNode, NodeFreshness, Read, Secret};
@@ -63,7 +63,10 @@ pub(super) fn ensure_registered<'a>(planner: &mut Planner<'a>) -> PlanResult<&'a
 
 /// Ends the maintenance of a deletion of the node that was not completed: the annotation that requested it is removed.
 fn take_back_detachment(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
-    let is_of_deletion = node.maintenance_reason.as_deref() == Some(MAINTENANCE);
+    let reason = node.maintenance_reason.as_deref();
+    // Those of updates are discarded in that state only.
+    let is_left = reason == Some(DISCARDING) && node.provision_state != S::CleanFailed;
+    let is_of_deletion = reason == Some(MAINTENANCE) || is_left;
     if !node.maintenance || !is_of_deletion || node.fault.is_some() || !is_owned_node(planner, node) {
         return Ok(());
     }

@@ -3,17 +3,18 @@
 use std::time::Duration;
 
 use metal3_api::metal3::v1alpha1::{ErrorType, OperationalStatus, ProvisioningState as State};
-use metal3_domain::uri::without_logins;
+use metal3_domain::uri::public_text;
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 use metal3_ironic::slots::SlotState;
 use metal3_runtime::plan::Observed;
 
-use super::graph;
+use super::{firmware, graph};
 use crate::action::{Count, Request};
 use crate::facts::{LOCK_THRESHOLD, Read};
 use crate::node::BmcEndpoint;
+use crate::node::failed_step::FIRMWARE_FAILED;
 use crate::plan::conditions::POWER_FAULT;
 use crate::plan::error::{FAULT, Failure, IN_IRONIC, MAINTENANCE, POWER_FAILURE, kind_in};
 use crate::plan::ownership::may_switch_power;
@@ -58,7 +59,7 @@ pub(super) fn require_idle(planner: &mut Planner<'_>, node: &Node) -> PlanResult
         S::Manageable | S::Available => require_operable(planner, node),
         S::CleanFailed | S::InspectFailed | S::AdoptFailed => {
             require_recoverable(planner, node)?;
-            let error = node.last_error.as_deref().unwrap_or("no details");
+            let error = firmware::failure_of(planner, node);
             planner.retry_node_failure(Failure::retryable(ErrorType::Preparation, error))?;
             Err(recover(planner, node)?)
         }
@@ -164,7 +165,7 @@ pub(super) fn end_own_maintenance(planner: &mut Planner<'_>, node: &Node, fault:
 fn require_own_maintenance(planner: &Planner<'_>, node: &Node) -> PlanResult<()> {
     let reason = node.maintenance_reason.as_deref().unwrap_or_default();
     let recorded = planner.host().status.error_message.as_str();
-    let is_recorded = |error: &str| !error.is_empty() && recorded.ends_with(&without_logins(error));
+    let is_recorded = |error: &str| !error.is_empty() && recorded.ends_with(&public_text(error));
     let shown = node.last_error.as_deref().unwrap_or_default();
     if reason.is_empty() || reason == shown || is_recorded(reason) {
         return Ok(());
@@ -189,6 +190,9 @@ fn is_clean_fault(node: &Node) -> bool {
 /// Requires that nothing but a failed cleaning keeps Ironic from operating the node. Checked before the backoff of a
 /// failure: a maintenance is reported at once, and what failed before is retried at once when it ends.
 pub(super) fn require_recoverable(planner: &Planner<'_>, node: &Node) -> PlanResult<()> {
+    if is_of_left_updates(node) {
+        return Ok(());
+    }
     if !is_clean_fault(node) {
         return require_operable(planner, node);
     }
@@ -198,12 +202,51 @@ pub(super) fn require_recoverable(planner: &Planner<'_>, node: &Node) -> PlanRes
     Ok(())
 }
 
+/// The reason of a maintenance in which Ironic discards the updates of the firmware that a timeout left.
+pub(super) const DISCARDING: &str = "updates of the firmware that have not ended are discarded";
+/// Longer than Ironic takes to discard them.
+const DISCARDED: Duration = Duration::from_mins(15);
+
+/// Whether the maintenance of a node whose cleaning failed is because of updates that an earlier one left: this program began it
+/// to have them discarded, or Ironic, which sets no fault when the step has not begun.
+fn is_of_left_updates(node: &Node) -> bool {
+    let reason = node.maintenance_reason.as_deref().unwrap_or_default();
+    let is_of_updates = reason == DISCARDING || FIRMWARE_FAILED.iter().any(|begin| reason.starts_with(begin));
+    node.maintenance && node.fault.is_none() && node.provision_state == S::CleanFailed && is_of_updates
+}
+
+/// Requires that Ironic has discarded the updates that did not end: the next cleaning would go on with them. It discards them while
+/// the node has failed and is in maintenance, within a minute. An Ironic that does not is left to the next cleaning.
+// differs: `firmware-left-updates`. The Go manager ends the maintenance at once.
+fn require_discarded(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
+    let left_for = planner.facts.updates_left_for.unwrap_or_default();
+    if node.firmware_left().is_empty() || node.provision_state != S::CleanFailed || left_for >= DISCARDED {
+        return Ok(());
+    }
+    // The retry that was due comes after that.
+    status::restore_error(&mut planner.draft.status, &planner.facts.host.status);
+    if !node.maintenance {
+        // An operator ended it.
+        require_live(planner, &[Read::Node, Read::Host])?;
+        planner.request(Request::SetMaintenance(node.uuid.clone(), DISCARDING));
+    }
+    let left = DISCARDED.saturating_sub(left_for);
+    Err(Decision::Wait(wait::for_time(
+        left,
+        "Ironic discards updates of the firmware that have not ended",
+    )))
+}
+
 /// Recovers from a failed state: makes the node manageable. Ends only the maintenance that Ironic set because the cleaning
 /// failed: after other failures Ironic sets none, and one without a fault is an operator's.
 pub(super) fn recover(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     require_recoverable(planner, node)?;
     require_ownership(planner, node, may_switch_power(planner, node))?;
-    if is_clean_fault(node) {
+    require_discarded(planner, node)?;
+    if is_of_left_updates(node) {
+        require_live(planner, &[Read::Node])?;
+        planner.request(Request::ClearMaintenance(node.uuid.clone()));
+    } else if is_clean_fault(node) {
         end_own_maintenance(planner, node, CLEAN_FAULT)?;
     }
     let decision = request_transition(planner, node, Transition::Manage)?;

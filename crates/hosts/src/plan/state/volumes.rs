@@ -13,7 +13,7 @@ use super::register::invalid;
 use crate::action::Request;
 use crate::facts::Read;
 use crate::node::raid::{self, FailedCleaning, RaidChange};
-use crate::node::{BmcEndpoint, FailedStep, bios, profile};
+use crate::node::{BmcEndpoint, FailedStep, bios, firmware, profile};
 use crate::plan::error::{Failure, IN_IRONIC, REJECTED};
 use crate::plan::firmware_record::is_of_firmware;
 use crate::plan::ownership::has_no_other_instance;
@@ -108,7 +108,7 @@ fn failed_cleaning(planner: &Planner<'_>, node: &Node) -> PlanResult<Option<Fail
         },
         (shown, recorded) => FailedStep::of(&[shown, recorded].map(Option::unwrap_or_default).join(" ")),
     };
-    let order = planner.facts.bios_order.as_ref();
+    let order = planner.facts.cleaning_order.as_ref();
     let is_of_bios = has_failed && order.is_some_and(|order| order.is_only);
     Ok(Some(match (step, &planner.facts.erasing) {
         (FailedStep::Unnamed, _) if is_of_bios => FailedCleaning::Other,
@@ -121,7 +121,11 @@ fn failed_cleaning(planner: &Planner<'_>, node: &Node) -> PlanResult<Option<Fail
 /// Whether an error is not of an operation: this program found it itself, or before it requested one.
 fn is_of_this_program(message: &str) -> bool {
     let begins = ["spec.", REJECTED, IN_IRONIC, OTHER_VOLUMES];
-    begins.iter().any(|begin| message.starts_with(begin)) || is_of_firmware(message) || bios::is_of_settings(message)
+    begins.iter().any(|begin| message.starts_with(begin)) || is_of_firmware(message) || is_of_settings(message)
+}
+
+fn is_of_settings(message: &str) -> bool {
+    bios::is_of_settings(message) || firmware::is_of_updates(message)
 }
 
 /// Whether a client ordered the steps of the cleaning.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Row;
 use super::given::{available, deprovisioning, failing, preparing, provisioned};
-use crate::facts::{BiosOrder, BiosProgress, HostFreshness};
+use crate::facts::{CleaningOrder, CleaningProgress, HostFreshness};
 use crate::tests::fixture::{Fixture, NODE, UID, at};
 
 const STILL: &str = "after the BIOS settings were applied the BMC still reports Mode=Uefi (asked: Bios); they are not applied again. \
@@ -39,14 +39,15 @@ impl Fixture {
     }
 
     /// This process ordered a cleaning for this mode.
-    pub(in crate::tests) fn bios_order(self, mode: &str, progress: BiosProgress) -> Self {
-        let order = BiosOrder {
+    pub(in crate::tests) fn cleaning_order(self, mode: &str, progress: CleaningProgress) -> Self {
+        let order = CleaningOrder {
             node: NodeUuid::parse(NODE).unwrap(),
             settings: BTreeMap::from([("Mode".to_owned(), json!(mode))]),
+            updates: false,
             is_only: true,
             progress,
         };
-        self.with(|fixture| fixture.bios_order = Some(order))
+        self.with(|fixture| fixture.cleaning_order = Some(order))
     }
 }
 
@@ -148,14 +149,14 @@ pub(super) fn preparation() -> Vec<Row> {
             .row("the settings are deleted", "writes the status, to available, replan"),
         asked()
             .machine_reports("Uefi")
-            .bios_order("Bios", BiosProgress::Begun)
+            .cleaning_order("Bios", CleaningProgress::Begun)
             .row("not taken", "creates a schema, reports the settings, writes the status, preparation error: after the BIOS settings were applied \
                  the BMC still reports Mode=Uefi (asked: Bios); they are not applied again. If that value is as wanted, write it as \
                  reported into spec.settings of the HostFirmwareSettings; otherwise remove the setting there, correct the BMC and add \
                  the setting again, waits for the user"),
         asked()
             .machine_reports("Uefi")
-            .bios_order("Bios", BiosProgress::Unconfirmed)
+            .cleaning_order("Bios", CleaningProgress::Unconfirmed)
             .live()
             .settings_live()
             .row(
@@ -164,7 +165,7 @@ pub(super) fn preparation() -> Vec<Row> {
             ),
         asked()
             .machine_reports("Uefi")
-            .bios_order("Bios", BiosProgress::Failed)
+            .cleaning_order("Bios", CleaningProgress::Failed)
             .live()
             .settings_live()
             .row(
@@ -173,7 +174,7 @@ pub(super) fn preparation() -> Vec<Row> {
             ),
         asked()
             .machine_reports("Uefi")
-            .bios_order("Other", BiosProgress::Begun)
+            .cleaning_order("Other", CleaningProgress::Begun)
             .live()
             .settings_live()
             .row(

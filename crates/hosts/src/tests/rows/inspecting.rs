@@ -1,6 +1,5 @@
 //! Inspection and preparation.
 
-use metal3_runtime::plan::UnknownReason;
 use serde_json::json;
 
 use super::Row;
@@ -200,12 +199,6 @@ fn has_volumes() -> Fixture {
     asks_for_volumes().status(json!({ "provisioning": { "raid": volumes() } }))
 }
 
-/// The condition that records pending changes of the firmware.
-fn held_for_firmware() -> serde_json::Value {
-    json!({ "conditions": [{ "type": "Held", "status": "True", "reason": "FirmwarePending", "message": "x",
-        "lastTransitionTime": crate::tests::fixture::at(0) }] })
-}
-
 pub(super) fn preparation() -> Vec<Row> {
     vec![
         preparing()
@@ -223,76 +216,6 @@ pub(super) fn preparation() -> Vec<Row> {
                 "writes the status, registration error: status.hardwareProfile: there is no hardware \
                  profile \"antique\"; set spec.rootDeviceHints and remove spec.hardwareProfile, waits for \
                  the user",
-            ),
-        preparing()
-            .node_with("clean failed", json!({ "last_error": "bios" }))
-            .firmware_unknown(UnknownReason::NotRead)
-            .row("cleaning failed, perhaps of the firmware", "reads Firmware, replan"),
-        preparing()
-            .node("manageable")
-            .status(failing("preparation error", "bios", 1))
-            .firmware_unknown(UnknownReason::NotRead)
-            .row("preparation failed before", "reads Firmware, replan"),
-        preparing()
-            .node_with("clean failed", json!({ "last_error": "bios" }))
-            .firmware(Some("HostFirmwareComponents: bios"))
-            .row(
-                "a change of the firmware is requested",
-                "writes the status, preparation error: changes of the firmware are requested (HostFirmwareComponents: bios), \
-                 and this program updates no firmware, so the host is not made available; remove them from the spec of this object, \
-                 or return to the Go manager, which makes them, withheld: FirmwarePending, waits for a time",
-            ),
-        preparing()
-            .node_with("clean failed", json!({ "last_error": "bios" }))
-            .firmware_unknown(UnknownReason::Unreadable("get hostfirmwarecomponents.metal3.io".to_owned()))
-            .row(
-                "cleaning failed, and the firmware objects may not be read",
-                "writes the status, preparation error: it is not known whether changes of the firmware are requested (the \
-                 account of this program may not get hostfirmwarecomponents.metal3.io), so the host is not made available; an \
-                 administrator of the cluster grants that right, as the roles of the release do, withheld: FirmwarePending, waits \
-                 for a time",
-            ),
-        preparing()
-            .node("manageable")
-            .firmware_unknown(UnknownReason::NotRead)
-            .row("this process saw the host enter the state", "writes the status, to available, replan"),
-        preparing()
-            .node("manageable")
-            .with(|fixture| fixture.began_elsewhere = true)
-            .firmware_unknown(UnknownReason::NotRead)
-            .row("another process may have begun", "reads Firmware, replan"),
-        preparing()
-            .node("manageable")
-            .with(|fixture| fixture.began_elsewhere = true)
-            .row("another process may have begun, without firmware", "writes the status, to available, replan"),
-        preparing()
-            .status(held_for_firmware())
-            .node("manageable")
-            .firmware_unknown(UnknownReason::NotRead)
-            .row("another error replaced that about the firmware", "reads Firmware, withheld: FirmwarePending, replan"),
-        preparing()
-            .status(held_for_firmware())
-            .no_secret()
-            .firmware_unknown(UnknownReason::NotRead)
-            .row(
-                "another error replaces that about the firmware",
-                "writes the status, registration error: BMC CredentialsName secret doesn't exist: create Secret bmc with \
-                 username and password, withheld: FirmwarePending, waits for Secret bmc",
-            ),
-        preparing()
-            .status(held_for_firmware())
-            .node("manageable")
-            .row("the firmware is not pending any more", "writes the status, to available, replan"),
-        preparing()
-            .node("manageable")
-            .status(failing("preparation error", "it is not known whether changes of the firmware are requested (x)", 1))
-            .row("the firmware objects were read, and ask for nothing", "writes the status, error cleared, replan"),
-        preparing()
-            .node("manageable")
-            .status(failing("preparation error", "changes of the firmware are requested (x)", 1))
-            .row(
-                "a change of the firmware is requested no more",
-                "writes the status, error cleared, replan",
             ),
         preparing()
             .node_with(

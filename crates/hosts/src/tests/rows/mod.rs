@@ -6,6 +6,7 @@ mod bios;
 mod deletion;
 mod deprovisioning;
 mod detached;
+mod firmware;
 pub(in crate::tests) mod given;
 mod inspecting;
 mod power;
@@ -31,7 +32,7 @@ impl Fixture {
 }
 
 pub(crate) fn rows() -> Vec<Row> {
-    let tables: [fn() -> Vec<Row>; 13] = [
+    let tables: [fn() -> Vec<Row>; 15] = [
         registering::object,
         registering::registration,
         inspecting::inspection,
@@ -39,6 +40,8 @@ pub(crate) fn rows() -> Vec<Row> {
         available::waiting,
         bios::preparation,
         bios::elsewhere,
+        firmware::preparation,
+        firmware::elsewhere,
         provisioning::deployment,
         provisioned::running,
         power::power,

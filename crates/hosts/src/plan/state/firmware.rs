@@ -1,0 +1,267 @@
+//! The updates of the firmware that the HostFirmwareComponents of a host ask for.
+//!
+//! An order is recorded in their status before it is sent, and stays open until the node shows what became of it: it failed, it
+//! ended, or Ironic did not begin with it. Only an order that ended counts as made. What a Go manager recorded counts as made
+//! unless a preparation failed that it may belong to.
+//!
+//! Whether there are such objects may be unknown: without the rights to read them, or without their kind. A host that
+//! needs a cleaning waits then.
+
+use std::time::Duration;
+
+use metal3_api::metal3::v1alpha1::{ErrorType, FirmwareUpdate, HostFirmwareComponents};
+use metal3_ironic::model::node::Node;
+use metal3_ironic::model::state::ProvisionState as S;
+use metal3_runtime::plan::{Observed, UnknownReason};
+use metal3_runtime::work::Next;
+
+use crate::action::Action;
+use crate::facts::{CleaningProgress, Read};
+use crate::names::reason;
+use crate::node::firmware::{self, Machine, Order, Outcome};
+use crate::plan::components_report::status_patch;
+use crate::plan::error::{Failure, kind_in};
+use crate::plan::firmware_record::{FIRMWARE_UNREAD, NOT_RECORDED, UPDATES_LEFT, is_held, is_of_firmware};
+use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
+use crate::plan::{status, wait};
+
+/// How often rights that are missing are tried again: nothing reports that they are granted.
+pub(super) const RECHECK: Duration = Duration::from_mins(5);
+/// Ironic gives up updates that have not ended after two hours, also those that an earlier cleaning left.
+const GIVEN_UP: Duration = Duration::from_mins(130);
+
+/// What is known of the HostFirmwareComponents.
+enum Known<'a> {
+    Object(&'a HostFirmwareComponents),
+    None,
+    /// Why nothing is known: a right, or the kind.
+    Not(&'a str),
+}
+
+fn known<'a>(planner: &Planner<'a>) -> PlanResult<Known<'a>> {
+    let facts = planner.facts;
+    match &facts.firmware_components {
+        Observed::Present(object) => Ok(Known::Object(object)),
+        Observed::Absent => Ok(Known::None),
+        Observed::Unknown(UnknownReason::Unreadable(why)) => Ok(Known::Not(why)),
+        Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotPermitted | UnknownReason::NotRead) => {
+            Err(Decision::read(Read::FirmwareComponents))
+        }
+    }
+}
+
+/// Brings the record of an order in line with what the node shows.
+pub(super) fn settle(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
+    let status = &planner.host().status;
+    let has_failed = node.provision_state == S::CleanFailed || status.error_type == Some(ErrorType::Preparation);
+    let object = match known(planner)? {
+        Known::Not(why) if has_failed || is_held(status) || planner.facts.began_elsewhere => {
+            return Err(unknown(planner, why));
+        }
+        Known::Not(_) | Known::None => None,
+        Known::Object(object) => Some(object),
+    };
+    if is_of_firmware(&status.error_message) && node.provision_state == S::CleanFailed {
+        // What was waited for is over. The record must not be taken for a failure of the cleaning.
+        status::clear(&mut planner.draft.status);
+        return Err(Decision::Wait(Next::Requeue));
+    }
+    match object {
+        Some(object) => settle_order(planner, node, object),
+        None => Ok(()),
+    }
+}
+
+// differs: `firmware-order-recorded`. The Go manager records updates after Ironic accepted them, and trusts that record.
+fn settle_order(planner: &mut Planner<'_>, node: &Node, object: &HostFirmwareComponents) -> PlanResult<()> {
+    let (order, now) = (Order::of(object), planner.facts.now);
+    let has_failed = node.provision_state == S::CleanFailed;
+    let changed = match order {
+        Order::Ordered { .. } if firmware::is_cleaned(node) => firmware::with_begun(object, &node.uuid, now),
+        Order::Ordered { .. } | Order::Begun { .. } if has_failed => firmware::with_failure(object, now),
+        Order::Ordered { .. } | Order::Begun { .. } => match ended(planner, node, object)? {
+            Some(changed) => changed,
+            None => return Ok(()),
+        },
+        Order::None if !object.status.updates.is_empty() && may_have_failed(planner, has_failed) => {
+            firmware::with_failure(object, now)
+        }
+        Order::None | Order::Failed(_) | Order::Made => return Ok(()),
+    };
+    record(planner, object, &changed)
+}
+
+/// The object with what became of its order. `None`: the node is in another state.
+fn ended(
+    planner: &Planner<'_>,
+    node: &Node,
+    object: &HostFirmwareComponents,
+) -> PlanResult<Option<HostFirmwareComponents>> {
+    if !matches!(node.provision_state, S::Manageable | S::Available) {
+        return Ok(None);
+    }
+    if let Some(left) = planner.facts.unanswered {
+        return Err(Decision::Wait(wait::on_lost_response(left)));
+    }
+    let order = planner.facts.cleaning_order.as_ref();
+    let order = order.filter(|order| order.updates && order.node == node.uuid);
+    let is_accepted = order.is_some_and(|order| order.progress == CleaningProgress::Begun);
+    let versions = &planner.facts.versions;
+    match (firmware::outcome(object, node, is_accepted, versions), versions) {
+        (Outcome::NotMade, _) => Ok(Some(firmware::without_order(object))),
+        (Outcome::Made, Observed::Present(versions)) => {
+            Ok(Some(firmware::with_success(object, versions, planner.facts.now)))
+        }
+        (Outcome::Made | Outcome::Unknown, _) => Err(Decision::read(Read::Versions)),
+    }
+}
+
+/// Whether a preparation of another process failed, to which what is recorded may belong: a Go manager records updates when it
+/// begins with them.
+fn may_have_failed(planner: &Planner<'_>, has_failed: bool) -> bool {
+    let recorded = planner.recorded_error(ErrorType::Preparation);
+    let is_of_operation = |message: &&str| !is_of_firmware(message) && !firmware::is_of_updates(message);
+    planner.facts.began_elsewhere && (has_failed || recorded.filter(is_of_operation).is_some())
+}
+
+/// Writes the record before anything else.
+fn record(
+    planner: &mut Planner<'_>,
+    object: &HostFirmwareComponents,
+    changed: &HostFirmwareComponents,
+) -> PlanResult<()> {
+    let Some(patch) = status_patch(object, changed) else {
+        return Ok(());
+    };
+    require_recordable(planner)?;
+    planner.add(Action::RecordUpdates(patch));
+    Err(Decision::Wait(Next::Requeue))
+}
+
+/// Requires that the API server let this process write the record, as far as is known.
+pub(super) fn require_recordable(planner: &mut Planner<'_>) -> PlanResult<()> {
+    if !planner.facts.is_firmware_status_refused {
+        return Ok(());
+    }
+    let message = format!(
+        "{NOT_RECORDED}the account of this program may not patch hostfirmwarecomponents/status.metal3.io), so none is made, and the \
+         host is not made available; an administrator of the cluster grants that right, as the roles of the release do"
+    );
+    Err(hold(planner, message, RECHECK))
+}
+
+/// Whether an available host has updates that are not made. It costs no read.
+pub(super) fn is_due(planner: &Planner<'_>) -> bool {
+    let object = planner.facts.firmware_components.present();
+    object.is_some_and(|object| {
+        let is_open = Order::of(object).is_open() && !firmware::requested(object).is_empty();
+        is_open || !firmware::due(object).is_empty()
+    })
+}
+
+/// The updates that a cleaning must make. A host with updates that its machine cannot have is rejected.
+pub(super) fn due(planner: &Planner<'_>, node: &Node) -> PlanResult<Vec<FirmwareUpdate>> {
+    let Known::Object(object) = known(planner)? else {
+        return Ok(Vec::new());
+    };
+    let due = firmware::due(object);
+    if due.is_empty() {
+        return Ok(due);
+    }
+    let components = match planner.facts.versions {
+        Observed::Present(components) => components,
+        Observed::Absent => &[],
+        Observed::Unknown(_) => return Err(Decision::read(Read::Versions)),
+    };
+    let hosts = &planner.facts.settings.image_hosts;
+    // differs: `firmware-invalid-updates`. The Go manager compares the names alone.
+    let invalid = firmware::invalid(
+        &due,
+        Machine {
+            node,
+            components,
+            hosts,
+        },
+    );
+    if invalid.is_empty() {
+        return Ok(due);
+    }
+    let next = wait::on_user("its HostFirmwareComponents must be changed");
+    let message = firmware::unusable_text(&invalid);
+    Err(Decision::Fail(Failure::until(ErrorType::Preparation, message, next)))
+}
+
+/// Requires that it is known whether updates are requested: those that another manager began with may not have ended.
+// differs: `firmware-unknown`. The Go manager does not start without the rights.
+pub(super) fn require_known(planner: &mut Planner<'_>) -> PlanResult<()> {
+    match known(planner)? {
+        Known::Not(why) => Err(unknown(planner, why)),
+        Known::Object(_) | Known::None => Ok(()),
+    }
+}
+
+fn unknown(planner: &mut Planner<'_>, why: &str) -> Decision {
+    let message = format!(
+        "{FIRMWARE_UNREAD}{why}), so the host is not cleaned and not made available; an administrator of the cluster corrects that, as \
+         the roles and definitions of the release do"
+    );
+    hold(planner, message, RECHECK)
+}
+
+/// Another error may replace this one, and does not replace the condition.
+fn hold(planner: &mut Planner<'_>, message: String, recheck: Duration) -> Decision {
+    planner.withheld = Some(Withheld {
+        reason: reason::FIRMWARE_PENDING,
+        message: message.clone(),
+    });
+    let next = wait::for_time(recheck, "what holds the updates of the firmware is looked at again");
+    Decision::Fail(Failure::until(kind_in(planner.state()), message, next))
+}
+
+/// Adds the record of an order before the requests of a plan, which follow it.
+pub(super) fn record_order(planner: &mut Planner<'_>, node: &Node, updates: &[FirmwareUpdate]) -> PlanResult<()> {
+    let Known::Object(object) = known(planner)? else {
+        return Ok(());
+    };
+    let ordered = firmware::with_order(object, updates, node, planner.facts.now);
+    if let Some(patch) = status_patch(object, &ordered) {
+        planner.add_first(Action::RecordUpdates(patch));
+    }
+    Ok(())
+}
+
+/// Requires that a cleaning makes no update that is not requested any more: Ironic goes on with those that an earlier cleaning
+/// left, until it gives them up.
+pub(in crate::plan) fn require_none_left(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
+    let object = planner.facts.firmware_components.present().copied();
+    if !firmware::leaves_others(node, object) {
+        return Ok(());
+    }
+    let left = GIVEN_UP.saturating_sub(planner.facts.updates_left_for.unwrap_or_default());
+    if left.is_zero() {
+        // It discards them when it looks at them the next time.
+        return Ok(());
+    }
+    let names: Vec<_> = node
+        .firmware_left()
+        .iter()
+        .map(|left| left.component.as_str())
+        .collect();
+    let message = format!(
+        "{UPDATES_LEFT}{}), which are not requested any more; the machine is not cleaned until Ironic gives them up, about two hours \
+         after they began",
+        names.join(", ")
+    );
+    Err(hold(planner, message, left))
+}
+
+/// The error of a node that failed; of a cleaning, with the updates that it was for.
+pub(super) fn failure_of(planner: &Planner<'_>, node: &Node) -> String {
+    let error = node.last_error.as_deref().unwrap_or("no details");
+    let object = planner.facts.firmware_components.present();
+    let object = object.filter(|_| node.provision_state == S::CleanFailed);
+    match object.map(|object| Order::of(object)) {
+        Some(Order::Failed(names)) => firmware::failure_text(&names, error),
+        _ => error.to_owned(),
+    }
+}
