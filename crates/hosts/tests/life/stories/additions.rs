@@ -3,18 +3,20 @@
 use std::time::Duration;
 
 use metal3_sim_faults::Random;
-use metal3_sim_ironic::BiosReports;
+use metal3_sim_ironic::{BiosReports, FirmwareUpdates};
 use serde_json::{Value, json};
 
 use super::grammar::{IMAGES, IronicKind, Step, Story, detached_by_force, image, pick};
 
 pub(super) fn add_to(story: &mut Story) {
     settings(story, stream(story.seed, SETTINGS));
+    updates(story, stream(story.seed, UPDATES));
     detachment_from_an_old_ironic(story, stream(story.seed, DETACHMENT));
 }
 
 /// Factors of a seed, one for each kind: any numbers, as long as they differ. Another number is another set of stories.
 const SETTINGS: u64 = 0x517c_c1b7;
+const UPDATES: u64 = 0x2545_f491;
 const DETACHMENT: u64 = 0x6c62_272e;
 
 fn stream(seed: u64, factor: u64) -> Random {
@@ -53,6 +55,38 @@ fn settings(story: &mut Story, mut random: Random) {
         if random.below(3) == 0 {
             let reports = [BiosReports::Asked, BiosReports::OtherText, BiosReports::Unchanged];
             story.steps.insert(at, Step::Bios(*pick(&mut random, &reports)));
+        }
+    }
+}
+
+/// Updates of the firmware that a user asks for; the last are invalid.
+fn asked_updates() -> [Value; 8] {
+    let one = |component: &str, file: &str| json!({ "component": component, "url": format!("http://user:canary-hunter2@firmware.example/{file}?s=canary-hunter2") });
+    [
+        json!([one("bios", "bios-2")]),
+        json!([one("bios", "bios-3")]),
+        json!([one("bmc", "bmc-2"), one("bios", "bios-2")]),
+        json!([one("bmc", "bmc-2")]),
+        json!([]),
+        Value::Null,
+        json!([one("psu", "psu-2"), one("bmc", "bmc-3")]),
+        json!([{ "component": "bios", "url": "file:///etc/shadow" }]),
+    ]
+}
+
+/// Updates of the firmware in each third story, some with a machine that fails them or does not end them.
+fn updates(story: &mut Story, mut random: Random) {
+    if random.below(3) > 0 {
+        return;
+    }
+    for _ in 0..=random.below(3) {
+        let at = place(&mut random, &story.steps);
+        let asked = pick(&mut random, &asked_updates()).clone();
+        story.steps.insert(at, Step::Updates(asked));
+        if random.below(2) == 0 {
+            use FirmwareUpdates::{Fail, NeverEnd, Succeed};
+            let updates = *pick(&mut random, &[Succeed, Fail, NeverEnd, NeverEnd]);
+            story.steps.insert(at, Step::Firmware(updates));
         }
     }
 }

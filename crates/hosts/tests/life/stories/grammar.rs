@@ -6,7 +6,7 @@ use std::time::Duration;
 use metal3_runtime::patch::apply;
 use metal3_sim_bmc::fault::Fault;
 use metal3_sim_faults::Random;
-use metal3_sim_ironic::BiosReports;
+use metal3_sim_ironic::{BiosReports, FirmwareUpdates};
 use serde_json::{Value, json};
 
 use super::additions;
@@ -69,6 +69,10 @@ pub(super) enum Step {
     Settings(Value),
     /// How the machine reports changed BIOS settings from now on.
     Bios(BiosReports),
+    /// The user asks for these updates of the firmware; null: the object is deleted.
+    Updates(Value),
+    /// How the machine makes updates from now on.
+    Firmware(FirmwareUpdates),
     /// Another manager recorded that the host is serviced, and was replaced.
     LeftInService,
     Wait(Duration),

@@ -182,7 +182,8 @@ fn of_cleaning(order: &Order<'_>, host: &History) -> Option<&'static str> {
 fn of_volumes(order: &Order<'_>, host: &History) -> Option<&'static str> {
     let is_order = order.transition() == Some("clean");
     let steps = order.body["clean_steps"].as_array();
-    let is_of_bios = steps.is_some_and(|steps| steps.iter().all(|step| step["interface"] == "bios"));
+    let is_of_bios = |step: &Value| step["interface"] == "bios" || step["interface"] == "firmware";
+    let is_of_bios = steps.is_some_and(|steps| steps.iter().all(is_of_bios));
     if is_order && !host.ever(SLACK, |host| state(host) == "preparing") {
         return Some("the host is not prepared");
     }

@@ -20,6 +20,7 @@ use super::history::{History, annotation, is_deleting, is_external, is_paused};
 use super::judge::{Order, origin, violation};
 use super::settings::{unexplained_setting, violated_settings};
 use super::steps::with_mac;
+use super::updates::{Sent, unmade_update, violated_updates};
 use crate::env::{CONTROLLER_USER, PASSWORD, Setup, TestEnv, address, bmc, name};
 use crate::interceptor::Observer;
 
@@ -83,6 +84,13 @@ pub(super) fn shorten(story: &Story, failure: &Failed) -> String {
     )
 }
 
+/// The versions of the host, of its settings and of its updates.
+type Histories<'a> = (
+    &'a Arc<Mutex<History>>,
+    &'a Arc<Mutex<History>>,
+    &'a Arc<Mutex<History>>,
+);
+
 /// What the judge remembers of earlier requests.
 #[derive(Default)]
 pub(super) struct Marks {
@@ -92,12 +100,15 @@ pub(super) struct Marks {
     pub(super) assigned: Option<Instant>,
     /// Ironic is too old to abort a deployment.
     is_old: bool,
+    /// The last order of updates of the firmware.
+    updates: Option<Sent>,
 }
 
 pub(super) struct StoryRun {
     pub(super) env: TestEnv,
     history: Arc<Mutex<History>>,
     settings: Arc<Mutex<History>>,
+    updates: Arc<Mutex<History>>,
     violated: Arc<Mutex<Option<String>>>,
     pub(super) marks: Arc<Mutex<Marks>>,
     pub(super) mac: String,
@@ -127,25 +138,15 @@ impl StoryRun {
         env.admit();
         let history = Arc::new(Mutex::new(History::default()));
         let settings = Arc::new(Mutex::new(History::default()));
-        let (versions, of_settings) = (Arc::clone(&history), Arc::clone(&settings));
-        env.cluster.observe_writes(move |write| {
-            let of_kind = match write.object["kind"].as_str() {
-                Some("BareMetalHost") => &versions,
-                Some("HostFirmwareSettings") => &of_settings,
-                _ => return,
-            };
-            if write.object["metadata"]["name"] == name(HOST) {
-                let stored = (!write.deleted).then(|| write.object.clone());
-                of_kind.lock().record(stored.unwrap_or_default());
-            }
-        });
+        let updates = Arc::new(Mutex::new(History::default()));
+        record_versions(&env, (&history, &settings, &updates));
         let violated = Arc::<Mutex<Option<String>>>::default();
         let marks = Arc::new(Mutex::new(Marks {
             is_old: story.ironic == IronicKind::Old,
             ..Marks::default()
         }));
         env.interceptor
-            .observe(Self::judge(&env, (&history, &settings), &violated, &marks));
+            .observe(Self::judge(&env, (&history, &settings, &updates), &violated, &marks));
         make_secrets(&env).await;
         let mac = env.machine(HOST, |machine| machine.macs().remove(0));
         let created = with_mac(story.created.clone(), &mac);
@@ -160,6 +161,7 @@ impl StoryRun {
             env,
             history,
             settings,
+            updates,
             violated,
             marks,
             mac,
@@ -168,12 +170,13 @@ impl StoryRun {
 
     fn judge(
         env: &TestEnv,
-        (history, settings): (&Arc<Mutex<History>>, &Arc<Mutex<History>>),
+        (history, settings, updates): Histories<'_>,
         violated: &Arc<Mutex<Option<String>>>,
         marks: &Arc<Mutex<Marks>>,
     ) -> Arc<Observer> {
         let (found, versions, ironic) = (Arc::clone(violated), Arc::clone(history), env.ironic.clone());
         let (marks, unbegun, settings) = (Arc::clone(marks), env.interceptor.unbegun(), Arc::clone(settings));
+        let updates = Arc::clone(updates);
         Arc::new(move |request, node| {
             let disk = ironic.machine_at(&address(HOST), disk).flatten();
             let mut marks = marks.lock();
@@ -186,6 +189,11 @@ impl StoryRun {
             }
             let bios = ironic.machine_at(&address(HOST), |machine| machine.bios.clone());
             if let Some(broken) = violated_settings(&order, &settings.lock(), &bios.unwrap_or_default()) {
+                found.lock().get_or_insert(broken);
+            }
+            let made = ironic.machine_at(&address(HOST), |machine| machine.flashed.clone());
+            let made = made.unwrap_or_default();
+            if let Some(broken) = violated_updates(&order, &updates.lock(), &made, &mut marks.updates) {
                 found.lock().get_or_insert(broken);
             }
             marks.soft = order.soft_attempt();
@@ -235,7 +243,7 @@ impl StoryRun {
             return Ok(());
         }
         // The orders for the other host are not judged.
-        let histories = (&self.history, &self.settings);
+        let histories = (&self.history, &self.settings, &self.updates);
         let unjudged = Self::judge(&self.env, histories, &Arc::default(), &self.marks);
         self.env.interceptor.observe(unjudged);
         let other = format!("redfish://{}/redfish/v1/Systems/1", bmc(HOST + 1));
@@ -348,6 +356,8 @@ impl StoryRun {
         if is_judged && goal::check(&goal, &host, &world).is_ok() {
             let bios = self.env.machine(HOST, |machine| machine.bios.clone());
             unexplained_setting(&host, self.settings.lock().newest(), &bios)?;
+            let made = self.env.machine(HOST, |machine| machine.flashed.clone());
+            unmade_update(&host, self.updates.lock().newest(), &made)?;
         }
         let asked = self.env.interceptor.log().asked.split_off(asked);
         if !goal::is_blocked(&host, &world) && (writes() > before || !asked.is_empty()) {
@@ -360,8 +370,9 @@ impl StoryRun {
         let status = &host["status"];
         let events = self.env.events();
         let settings = self.settings.lock().newest()["status"].clone();
+        let updates = self.updates.lock().newest()["status"]["conditions"].clone();
         let shown = format!(
-            "{} {} {events} {settings}",
+            "{} {} {events} {settings} {updates}",
             status["errorMessage"], status["conditions"]
         );
         if shown.contains(PASSWORD) {
@@ -392,6 +403,23 @@ impl StoryRun {
         }
         self.require_unviolated()
     }
+}
+
+/// Records each version of the host and of its firmware objects that the API server stores.
+fn record_versions(env: &TestEnv, (history, settings, updates): Histories<'_>) {
+    let (versions, of_settings, of_updates) = (Arc::clone(history), Arc::clone(settings), Arc::clone(updates));
+    env.cluster.observe_writes(move |write| {
+        let of_kind = match write.object["kind"].as_str() {
+            Some("BareMetalHost") => &versions,
+            Some("HostFirmwareSettings") => &of_settings,
+            Some("HostFirmwareComponents") => &of_updates,
+            _ => return,
+        };
+        if write.object["metadata"]["name"] == name(HOST) {
+            let stored = (!write.deleted).then(|| write.object.clone());
+            of_kind.lock().record(stored.unwrap_or_default());
+        }
+    });
 }
 
 /// The Secrets that the host may name, each with a content of its own.

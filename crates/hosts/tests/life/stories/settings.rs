@@ -19,6 +19,7 @@ fn is_same(one: &Value, other: &Value) -> bool {
 /// The violated invariant of a cleaning with settings, if any.
 pub(super) fn violated_settings(order: &Order<'_>, asked: &History, bios: &BTreeMap<String, Value>) -> Option<String> {
     let steps = order.body["clean_steps"].as_array().into_iter().flatten();
+    let steps = steps.filter(|step| step["interface"] == "bios");
     let settings = steps.filter_map(|step| step["args"]["settings"].as_array()).flatten();
     for setting in settings {
         let (name, value) = (setting["name"].as_str().unwrap_or_default(), &setting["value"]);

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareSettings};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareComponents, HostFirmwareSettings};
 use metal3_ironic::transport::Transport as _;
 use metal3_runtime::patch::apply;
 use metal3_sim_faults::{Fault, Plan, Rule};
-use metal3_sim_ironic::BiosReports;
+use metal3_sim_ironic::{BiosReports, FirmwareUpdates};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -48,6 +48,8 @@ impl StoryRun {
             Step::LeftInService => self.set_status(json!({ "operationalStatus": "servicing" })).await,
             Step::Settings(settings) => self.ask_settings(settings).await,
             Step::Bios(reports) => env.machine(HOST, |machine| machine.bios_reports = *reports),
+            Step::Updates(updates) => self.ask_updates(updates).await,
+            Step::Firmware(updates) => env.machine(HOST, |machine| machine.firmware_updates = *updates),
             Step::Assign => self.assign(true).await,
             Step::OperatorReboot => self.order("power", &json!({ "target": "rebooting" })).await,
             Step::PowerButton => env.machine(HOST, |machine| machine.press_power_button()),
@@ -127,6 +129,39 @@ impl StoryRun {
             .filter(|(name, value)| valid.contains(&name.as_str()) && value.to_string() != "Sometimes");
         let kept: Value = kept.map(|(name, value)| (name.clone(), json!(value))).collect();
         self.ask_settings(&kept).await;
+    }
+
+    async fn ask_updates(&self, updates: &Value) {
+        let api = self.env.api::<HostFirmwareComponents>();
+        let found = api.get_opt(&name(HOST)).await.unwrap();
+        // Admission rejects some.
+        match (found, updates) {
+            (_, Value::Null) => drop(api.delete(&name(HOST), &DeleteParams::default()).await),
+            (None, updates) => {
+                let object = json!({ "metadata": { "name": name(HOST) }, "spec": { "updates": updates } });
+                let object = serde_json::from_value(object).unwrap();
+                drop(api.create(&PostParams::default(), &object).await);
+            }
+            (Some(_), updates) => {
+                let patch = Patch::Merge(json!({ "spec": { "updates": updates } }));
+                drop(api.patch(&name(HOST), &PatchParams::default(), &patch).await);
+            }
+        }
+    }
+
+    /// The user follows the messages about updates, and removes those that are invalid. The others stay the same requests.
+    async fn repair_updates(&self) {
+        self.env
+            .machine(HOST, |machine| machine.firmware_updates = FirmwareUpdates::Succeed);
+        let api = self.env.api::<HostFirmwareComponents>();
+        let Some(found) = api.get_opt(&name(HOST)).await.unwrap() else {
+            return;
+        };
+        let (before, mut asked) = (found.spec.updates.len(), found.spec.updates);
+        asked.retain(|update| ["bios", "bmc"].contains(&update.component.as_str()) && update.url.starts_with("http"));
+        if asked.len() < before {
+            self.ask_updates(&json!(asked)).await;
+        }
     }
 
     async fn change_login(&self, login: Login) {
@@ -225,6 +260,7 @@ impl StoryRun {
         }
         self.assign(false).await;
         self.repair_settings().await;
+        self.repair_updates().await;
     }
 }
 
