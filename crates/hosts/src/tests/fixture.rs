@@ -24,8 +24,8 @@ use serde_json::{Value, json};
 
 use crate::action::{Action, Order, Plan, Request};
 use crate::facts::{
-    Budget, CleaningOrder, Facts, ForeignNode, FoundNode, HostFreshness, NodeFreshness, Outage, OutageKind, PreviousView,
-    RefusalClass, Refused, RequestedReboot, Secret,
+    Budget, CleaningOrder, Facts, ForeignNode, FoundNode, HostFreshness, NodeFreshness, Outage, OutageKind,
+    PreviousView, RefusalClass, Refused, RequestedReboot, Secret,
 };
 use crate::names::wait_reason;
 use crate::plan::plan_under;

@@ -220,7 +220,10 @@ fn cluster_that_belongs_to_none_does_not_wait_for_the_machines_of_others() {
         "x",
         deleting(lonely),
     );
-    let other = metal3_machine("other-0", ("AssociateBareMetalHost", "False", "AssociateBareMetalHostFailed"));
+    let other = metal3_machine(
+        "other-0",
+        ("AssociateBareMetalHost", "False", "AssociateBareMetalHostFailed"),
+    );
     assert_end("m3c/x", &[own, other], ("Metal3Cluster/x Deleting", State::Waiting));
 }
 
@@ -230,7 +233,10 @@ fn machine_waits_for_the_host_that_is_kept_for_its_set() {
     let of_set =
         json!({ "metadata": { "labels": { "cluster.x-k8s.io/deployment-name": "workers" }, "annotations": null } });
     let machine = with(
-        metal3_machine("m0", ("AssociateBareMetalHost", "False", "AssociateBareMetalHostFailed")),
+        metal3_machine(
+            "m0",
+            ("AssociateBareMetalHost", "False", "AssociateBareMetalHostFailed"),
+        ),
         of_set,
     );
     let kept = |set: &str| {
