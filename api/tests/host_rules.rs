@@ -438,7 +438,7 @@ fn warning_about_a_kind_without_controller_follows_the_spec_alone() {
 }
 
 /// Each kind without a controller: a spec, and what its warning names.
-fn unserved() -> [(&'static str, Value, &'static str); 9] {
+fn unserved() -> [(&'static str, Value, &'static str); 8] {
     [
         (
             "BMCEventSubscription",
