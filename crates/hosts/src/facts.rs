@@ -23,8 +23,10 @@ use metal3_runtime::plan::Observed;
 
 use crate::settings::Settings;
 
+mod outage;
 mod requested;
 
+pub use outage::{Outage, OutageKind};
 pub use requested::{CleaningOrder, CleaningProgress, NodeMark, RequestedReboot};
 
 /// Everything that a decision may depend on.
@@ -260,28 +262,6 @@ pub enum RefusalClass {
     Busy,
     /// A change of the access to Ironic: credentials, certificate, version. This request may be valid.
     Access,
-}
-
-/// Ironic serves no request of this program.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outage {
-    /// Why.
-    pub kind: OutageKind,
-    /// The start.
-    pub since: Time,
-    /// The reason, without secrets.
-    pub reason: String,
-}
-
-/// Who has to end an outage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OutageKind {
-    /// Ironic does not respond, or not as expected.
-    Unreachable,
-    /// Ironic refuses the login.
-    Login,
-    /// One of the two sides does not trust the certificate of the other.
-    Certificate,
 }
 
 /// This many equal responses in a row to a request for an unchanged node are a failure of the host, unless they came

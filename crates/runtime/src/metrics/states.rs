@@ -60,7 +60,7 @@ struct Standing {
     observed: Monotonic,
     /// When it began, as the object records it: it outlives a restart of this process.
     began: Option<DateTime<Utc>>,
-    /// Whether nobody works on it: it is paused, or others come first. That time does not count for the objective.
+    /// Whether no controller works on it: it is paused, or others come first. That time does not count for the objective.
     is_held: bool,
     /// When that ended.
     resumed: Option<Monotonic>,
@@ -104,7 +104,7 @@ impl StateRecorder {
         objects.insert(object, standing);
     }
 
-    /// Whether nobody works on an object in its present state. The time counts for the objective from the end of that on.
+    /// Whether no controller works on an object in its present state. The time counts for the objective from the end of that on.
     pub fn hold(&self, object: &Key, is_held: bool) {
         let now = self.0.clock.monotonic();
         if let Some(standing) = self.0.objects.lock().get_mut(object) {

@@ -1,11 +1,10 @@
 //! The cases: what is done to the world, and the alerts that fire.
 
-use std::time::Duration;
-
-use metal3_runtime::metrics::{Metrics, ReconcileResult};
-use metal3_runtime::queue::QueueStats;
+use metal3_runtime::metrics::Metrics;
 use metal3_sandbox::world::Fault;
-use metal3_sim_faults::{Fault as Broken, Plan, Rule};
+use metal3_sim_faults::Plan;
+
+use super::faults::{IDLE, OTHER, REFUSED, expiring, failing, idle, leads, no_reads, no_writes, panics, slow, waiting};
 
 /// A case.
 pub(super) struct Case {
@@ -349,59 +348,3 @@ pub(super) const CASES: &[Case] = &[
         &["Metal3WebhooksFail"],
     ),
 ];
-
-/// A process of another namespace that does not lead.
-const IDLE: &str = "leader_election_master_status{name=\"capm3\",namespace=\"other\"} 0\n";
-/// A pool with free addresses and a claim without one.
-const REFUSED: &str = "metal3_ipam_pool_addresses{namespace=\"metal\",pool=\"a\",state=\"waiting\"} 1\n\
-                       metal3_ipam_pool_addresses{namespace=\"metal\",pool=\"a\",state=\"available\"} 200\n";
-/// A process of other controllers.
-const OTHER: &str = "metal3_build_info{controllers=\"others\",version=\"v1\"} 1\n";
-
-fn slow() -> Plan {
-    Plan::seeded(1).with(Rule::random(1000, Broken::Delay(Duration::from_secs(15))))
-}
-
-const UNAVAILABLE: Broken = Broken::Refused {
-    code: 503,
-    retry_after: None,
-};
-
-fn no_reads() -> Plan {
-    let plan = Plan::seeded(1).with(Rule::random(1000, UNAVAILABLE).verb("list"));
-    plan.with(Rule::random(1000, UNAVAILABLE).verb("watch"))
-}
-
-fn no_writes() -> Plan {
-    Plan::seeded(1).with(Rule::random(1000, UNAVAILABLE).verb("patch"))
-}
-
-fn panics(metrics: &Metrics) {
-    let active = metrics.controller("baremetalhost", 1).begin(Duration::ZERO);
-    active.end(ReconcileResult::Panicked, Duration::ZERO);
-}
-
-fn leads(metrics: &Metrics) {
-    metrics.lease("capm3").leading(true);
-}
-
-fn idle(metrics: &Metrics) {
-    metrics.lease("capm3").leading(false);
-}
-
-fn waiting(metrics: &Metrics) {
-    metrics.queue("baremetalhost", || QueueStats {
-        oldest_ready: Duration::from_mins(11),
-        ..QueueStats::default()
-    });
-}
-
-fn expiring(metrics: &Metrics) {
-    // The simulated world begins on 1 January 2026.
-    let until = chrono::DateTime::from_timestamp(1_767_225_600 + 3 * 86_400, 0);
-    metrics.servers().certificates().expires(until);
-}
-
-fn failing(metrics: &Metrics) {
-    metrics.servers().begin("/validate").end(500, Duration::ZERO);
-}

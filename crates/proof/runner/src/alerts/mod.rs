@@ -6,6 +6,7 @@
 //! through the registry; the table says which.
 
 mod cases;
+mod faults;
 mod file;
 mod scrape;
 mod world;

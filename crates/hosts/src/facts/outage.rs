@@ -1,0 +1,25 @@
+//! An outage of Ironic.
+
+use metal3_api::meta::Time;
+
+/// Ironic serves no request of this program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outage {
+    /// Why.
+    pub kind: OutageKind,
+    /// The start.
+    pub since: Time,
+    /// The reason, without secrets.
+    pub reason: String,
+}
+
+/// Who has to end an outage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutageKind {
+    /// Ironic does not respond, or not as expected.
+    Unreachable,
+    /// Ironic refuses the login.
+    Login,
+    /// One of the two sides does not trust the certificate of the other.
+    Certificate,
+}
