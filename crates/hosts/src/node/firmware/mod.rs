@@ -1,6 +1,6 @@
 //! Updates of the firmware: what HostFirmwareComponents ask for, which of it can be made, and the cleaning step for it.
 //!
-//! [`order`] records what was ordered, [`report`] is the status for the user.
+//! `order` records what was ordered, `report` is the status for the user.
 //!
 //! Invariants: an update that cannot be made is in no step; no message contains a URL, which may contain credentials.
 
