@@ -236,7 +236,7 @@ fn in_namespace(stack: &Stack, namespace: &TestNamespace<'_>) -> Proof {
         None,
     )?;
     namespace.apply(&json!({
-        "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "metadata": { "name": "h0" }, "spec": {},
+        "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "metadata": { "name": "h0" }, "spec": { "online": false },
     }))?;
     let deleted = ["delete", HOSTS, "h0", "--namespace", name];
     account.denies("metal3-host-writes", "the deletion of a host", &deleted, None)?;
