@@ -192,8 +192,7 @@ pub fn public_text(text: &str) -> String {
 fn with_urls(text: &str, show: impl Fn(&str) -> String) -> String {
     let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((before, after)) = rest.split_once("://") {
-        let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '<' | '>');
-        let end = after.find(is_end).unwrap_or(after.len());
+        let end = after.find(is_end_of_url).unwrap_or(after.len());
         let end = behind_login(after, end).unwrap_or(end);
         let (url, tail) = after.split_at_checked(end).unwrap_or((after, ""));
         shown.push_str(before);
@@ -205,6 +204,10 @@ fn with_urls(text: &str, show: impl Fn(&str) -> String) -> String {
     shown
 }
 
+fn is_end_of_url(one: char) -> bool {
+    one.is_whitespace() || matches!(one, '"' | '<' | '>')
+}
+
 /// The end of a URL whose password contains a blank: behind the host that follows the login.
 fn behind_login(text: &str, end: usize) -> Option<usize> {
     /// The longest password that is looked for.
@@ -213,11 +216,11 @@ fn behind_login(text: &str, end: usize) -> Option<usize> {
     if url.contains('@') || is_host(authority_of(url)) {
         return None;
     }
-    let line = rest.lines().next().unwrap_or_default();
-    let at = line.find('@').filter(|at| *at < LONGEST)?;
-    let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '<' | '>');
-    let host = line.get(at..)?;
-    Some(end + at + host.find(is_end).unwrap_or(host.len()))
+    // No further: a text may have a URL in each of its words.
+    let near = rest.chars().take(LONGEST).take_while(|one| *one != '\n');
+    let at: usize = near.take_while(|one| *one != '@').map(char::len_utf8).sum();
+    let host = rest.get(at..).filter(|host| host.starts_with('@'))?;
+    Some(end + at + host.find(is_end_of_url).unwrap_or(host.len()))
 }
 
 fn authority_of(url: &str) -> &str {

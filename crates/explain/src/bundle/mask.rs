@@ -325,8 +325,10 @@ mod tests {
     fn long_word_is_masked_in_a_time_that_grows_with_its_length() {
         let text = "password:".repeat(200_000);
         assert!(masked_text(&text).len() < 100);
-        let text = "a:".repeat(1 << 20);
-        assert_eq!(masked_text(&text), text);
+        for word in ["a:", "a://b:c "] {
+            let text = word.repeat(1 << 18);
+            assert_eq!(masked_text(&text), text);
+        }
     }
 
     #[test]
