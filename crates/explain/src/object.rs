@@ -156,8 +156,7 @@ impl ObjectId {
     /// Whether no controller of this project serves the kind.
     #[must_use]
     pub(crate) fn is_unserved(&self) -> bool {
-        self.is::<HostFirmwareComponents>()
-            || self.is::<PreprovisioningImage>()
+        self.is::<PreprovisioningImage>()
             || self.is::<DataImage>()
             || self.is::<BMCEventSubscription>()
             || self.is::<HostClaim>()

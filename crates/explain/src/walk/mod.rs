@@ -21,7 +21,7 @@ use metal3_api::infrastructure::v1beta2::{
 };
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_api::kind::Kind;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostFirmwareSettings};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostFirmwareComponents, HostFirmwareSettings};
 use metal3_domain::uri::public_text;
 use serde_json::Value;
 
@@ -202,6 +202,7 @@ impl Walk<'_> {
             at if at.is::<Metal3Remediation>() => self.remediation(at),
             at if at.is::<Metal3MachineTemplate>() => self.machine_template(at),
             at if at.is::<HostFirmwareSettings>() => self.firmware_settings(at),
+            at if at.is::<HostFirmwareComponents>() => self.firmware_components(at),
             at if at.is::<IPAddress>() => self.stated(at, Area::Addresses),
             at if at.is::<HardwareData>() => self.stated(at, Area::Hosts),
             at if at.is_unserved() => self.unserved(at),
@@ -284,8 +285,12 @@ impl Walk<'_> {
 
     /// A link about an object that does not exist.
     fn absent(&mut self, at: &ObjectId) -> End {
-        let cure = if at.is::<Metal3Machine>() || at.is::<Metal3Data>() || at.is::<Machine>() {
-            // Made by hand it has no owner, and takes a host, an index or addresses that no other object knows of.
+        let cure = if at.is::<Metal3Data>() {
+            // Made by hand it takes an index and addresses that no claim holds.
+            "Wait: a controller makes it. If it was deleted by hand, replace the Machine, whose disk is erased then."
+                .to_owned()
+        } else if at.is::<Metal3Machine>() || at.is::<Machine>() {
+            // Made by hand it has no owner, and nothing of its template.
             "A controller makes it. If it was deleted by hand, delete the Machine, so that its owner makes another one."
                 .to_owned()
         } else {

@@ -6,8 +6,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::names::DEPLOYMENT_NAME_LABEL;
 use metal3_api::cluster::{Machine, MachineDeployment};
 use metal3_api::infrastructure::v1beta2::{HostSelector, Metal3MachineTemplate};
-use metal3_api::meta::ConditionStatus;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareSettings};
+use metal3_api::meta::{Condition, ConditionStatus};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareComponents, HostFirmwareSettings};
 use serde_json::Value;
 
 use super::cluster::is_running;
@@ -29,6 +29,12 @@ const ORDER: [Bad; 6] = [
     ("Provisioned", ConditionStatus::False),
     ("Ready", ConditionStatus::False),
 ];
+
+/// The condition of settings or updates that the machine cannot have.
+const INVALID: Bad = ("Valid", ConditionStatus::False);
+/// The condition of an order to update the firmware, and its reason once the updates were made.
+const UPDATING: &str = "Updating";
+const UPDATE_MADE: &str = "UpdateMade";
 
 impl Walk<'_> {
     /// What the object states itself.
@@ -88,16 +94,47 @@ impl Walk<'_> {
         true
     }
 
-    /// Settings that the machine does not have yet: its host applies them while it is prepared.
     pub(crate) fn firmware_settings(&mut self, at: &ObjectId) -> Result<Next, End> {
         let settings: HostFirmwareSettings = self.required(at)?;
-        if is_deleting(&settings.metadata) {
-            self.push_deleting(at, &settings.metadata);
+        let title = "has settings that the machine does not have";
+        self.of_firmware(
+            at,
+            &settings.metadata,
+            &settings.status.conditions,
+            (Area::Settings, title),
+        )
+    }
+
+    pub(crate) fn firmware_components(&mut self, at: &ObjectId) -> Result<Next, End> {
+        let components: HostFirmwareComponents = self.required(at)?;
+        let (meta, all) = (&components.metadata, &components.status.conditions);
+        let order = find(all, UPDATING).filter(|one| one.reason != UPDATE_MADE);
+        match order {
+            Some(order) if !is_deleting(meta) && first_bad(all, &[INVALID]).is_none() => {
+                let link = link(at, Area::Components, order);
+                self.push(link);
+                // It has the error of an order that failed.
+                let host = self.find::<BareMetalHost>(&at.name)?;
+                Ok(host.map(|_| ObjectId::of::<BareMetalHost>(&at.name)))
+            }
+            _ => self.of_firmware(at, meta, all, (Area::Components, "has updates that are not made")),
+        }
+    }
+
+    /// What the machine does not have yet: its host is changed while it is prepared.
+    fn of_firmware(
+        &mut self,
+        at: &ObjectId,
+        meta: &ObjectMeta,
+        all: &[Condition],
+        (area, title): (Area, &str),
+    ) -> Result<Next, End> {
+        if is_deleting(meta) {
+            self.push_deleting(at, meta);
             return Ok(None);
         }
-        let all = &settings.status.conditions;
-        if let Some(bad) = first_bad(all, &[("Valid", ConditionStatus::False)]) {
-            let link = link(at, Area::Settings, bad);
+        if let Some(bad) = first_bad(all, &[INVALID]) {
+            let link = link(at, area, bad);
             self.push(link);
             return Ok(None);
         }
@@ -109,7 +146,7 @@ impl Walk<'_> {
         let cure = "They are applied when the host is prepared the next time; a machine in use is never changed.";
         self.push(Link {
             message: changed.message.clone(),
-            ..Link::plain(at, "has settings that the machine does not have", Actor::System, cure)
+            ..Link::plain(at, title, Actor::System, cure)
         });
         Ok(Some(ObjectId::of::<BareMetalHost>(&at.name)))
     }

@@ -179,6 +179,14 @@ fn object_that_a_controller_makes_is_not_to_be_made_by_hand() {
     let last = explanation.chain.last().unwrap();
     assert_eq!(last.title, "does not exist");
     assert!(last.cure.contains("delete the Machine"), "{}", last.cure);
+    let claim = json!({ "status": { "renderedData": { "name": "t-0" } } });
+    let claim = object(&format!("{INFRASTRUCTURE}/v1beta2"), "Metal3DataClaim", "m0", claim);
+    let last = explained(&[claim], "m3dc/m0", None).chain.pop().unwrap();
+    assert!(
+        last.cure.starts_with("Wait") && last.cure.contains("disk is erased"),
+        "{}",
+        last.cure
+    );
 }
 
 #[test]

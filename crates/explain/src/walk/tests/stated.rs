@@ -170,3 +170,77 @@ fn objects_of_v1beta1_are_followed_to_the_cause() {
         "{links:?}"
     );
 }
+
+/// The Go manager writes no `Updating`, and this program keeps it after the updates were made.
+#[test]
+fn updates_of_the_firmware_lead_to_the_host_that_makes_them() {
+    let components = |all: &[(&str, &str, &str)]| {
+        of_host(
+            "HostFirmwareComponents",
+            json!({ "status": { "conditions": conditions(all) } }),
+        )
+    };
+    let preparing = host("h0", json!({ "status": { "provisioning": { "state": "preparing" } } }));
+    let failed = host("h0", failed("preparation error"));
+    let end = |all: &[(&str, &str, &str)], host: &Value| chain(&[components(all), host.clone()], "hfc/h0");
+    let valid = ("Valid", "True", "OK");
+    let due = ("ChangeDetected", "True", "OK");
+    for (all, host, links, state) in [
+        (
+            vec![valid, ("ChangeDetected", "False", "OK")],
+            &preparing,
+            vec![],
+            State::Ready,
+        ),
+        (
+            vec![valid, due],
+            &preparing,
+            vec![
+                "HostFirmwareComponents/h0 has updates that are not made",
+                "BareMetalHost/h0 Preparing",
+            ],
+            State::Waiting,
+        ),
+        (
+            vec![
+                ("Valid", "False", "InvalidComponent"),
+                due,
+                ("Updating", "True", "UpdateOrdered"),
+            ],
+            &preparing,
+            vec!["HostFirmwareComponents/h0 InvalidComponent"],
+            State::Blocked,
+        ),
+        (
+            vec![valid, due, ("Updating", "True", "UpdateBegun")],
+            &preparing,
+            vec!["HostFirmwareComponents/h0 UpdateBegun", "BareMetalHost/h0 Preparing"],
+            State::Waiting,
+        ),
+        (
+            vec![valid, due, ("Updating", "False", "UpdateFailed")],
+            &failed,
+            vec![
+                "HostFirmwareComponents/h0 UpdateFailed",
+                "BareMetalHost/h0 PreparationError",
+            ],
+            State::Blocked,
+        ),
+        (
+            vec![
+                valid,
+                ("ChangeDetected", "False", "OK"),
+                ("Updating", "False", "UpdateMade"),
+            ],
+            &preparing,
+            vec![],
+            State::Ready,
+        ),
+    ] {
+        assert_eq!(
+            end(&all, host),
+            (links.into_iter().map(str::to_owned).collect(), state),
+            "{all:?}"
+        );
+    }
+}
