@@ -171,76 +171,72 @@ fn objects_of_v1beta1_are_followed_to_the_cause() {
     );
 }
 
+/// Conditions of HostFirmwareComponents, whether the host failed, and the chain.
+type Row = (
+    &'static [(&'static str, &'static str, &'static str)],
+    bool,
+    &'static [&'static str],
+    State,
+);
+
+const VALID: (&str, &str, &str) = ("Valid", "True", "OK");
+const DUE: (&str, &str, &str) = ("ChangeDetected", "True", "OK");
+const DONE: (&str, &str, &str) = ("ChangeDetected", "False", "OK");
+
 /// The Go manager writes no `Updating`, and this program keeps it after the updates were made.
+const UPDATES: [Row; 6] = [
+    (&[VALID, DONE], false, &[], State::Ready),
+    (
+        &[VALID, DUE],
+        false,
+        &[
+            "HostFirmwareComponents/h0 has updates that are not made",
+            "BareMetalHost/h0 Preparing",
+        ],
+        State::Waiting,
+    ),
+    (
+        &[
+            ("Valid", "False", "InvalidComponent"),
+            DUE,
+            ("Updating", "True", "UpdateOrdered"),
+        ],
+        false,
+        &["HostFirmwareComponents/h0 InvalidComponent"],
+        State::Blocked,
+    ),
+    (
+        &[VALID, DUE, ("Updating", "True", "UpdateBegun")],
+        false,
+        &["HostFirmwareComponents/h0 UpdateBegun", "BareMetalHost/h0 Preparing"],
+        State::Waiting,
+    ),
+    (
+        &[VALID, DUE, ("Updating", "False", "UpdateFailed")],
+        true,
+        &[
+            "HostFirmwareComponents/h0 UpdateFailed",
+            "BareMetalHost/h0 PreparationError",
+        ],
+        State::Blocked,
+    ),
+    (
+        &[VALID, DONE, ("Updating", "False", "UpdateMade")],
+        false,
+        &[],
+        State::Ready,
+    ),
+];
+
 #[test]
 fn updates_of_the_firmware_lead_to_the_host_that_makes_them() {
-    let components = |all: &[(&str, &str, &str)]| {
-        of_host(
-            "HostFirmwareComponents",
-            json!({ "status": { "conditions": conditions(all) } }),
-        )
-    };
     let preparing = host("h0", json!({ "status": { "provisioning": { "state": "preparing" } } }));
     let failed = host("h0", failed("preparation error"));
-    let end = |all: &[(&str, &str, &str)], host: &Value| chain(&[components(all), host.clone()], "hfc/h0");
-    let valid = ("Valid", "True", "OK");
-    let due = ("ChangeDetected", "True", "OK");
-    for (all, host, links, state) in [
-        (
-            vec![valid, ("ChangeDetected", "False", "OK")],
-            &preparing,
-            vec![],
-            State::Ready,
-        ),
-        (
-            vec![valid, due],
-            &preparing,
-            vec![
-                "HostFirmwareComponents/h0 has updates that are not made",
-                "BareMetalHost/h0 Preparing",
-            ],
-            State::Waiting,
-        ),
-        (
-            vec![
-                ("Valid", "False", "InvalidComponent"),
-                due,
-                ("Updating", "True", "UpdateOrdered"),
-            ],
-            &preparing,
-            vec!["HostFirmwareComponents/h0 InvalidComponent"],
-            State::Blocked,
-        ),
-        (
-            vec![valid, due, ("Updating", "True", "UpdateBegun")],
-            &preparing,
-            vec!["HostFirmwareComponents/h0 UpdateBegun", "BareMetalHost/h0 Preparing"],
-            State::Waiting,
-        ),
-        (
-            vec![valid, due, ("Updating", "False", "UpdateFailed")],
-            &failed,
-            vec![
-                "HostFirmwareComponents/h0 UpdateFailed",
-                "BareMetalHost/h0 PreparationError",
-            ],
-            State::Blocked,
-        ),
-        (
-            vec![
-                valid,
-                ("ChangeDetected", "False", "OK"),
-                ("Updating", "False", "UpdateMade"),
-            ],
-            &preparing,
-            vec![],
-            State::Ready,
-        ),
-    ] {
-        assert_eq!(
-            end(&all, host),
-            (links.into_iter().map(str::to_owned).collect(), state),
-            "{all:?}"
-        );
+    for (all, has_failed, links, state) in UPDATES {
+        let status = json!({ "status": { "conditions": conditions(all) } });
+        let host = if has_failed { &failed } else { &preparing };
+        let objects = [of_host("HostFirmwareComponents", status), host.clone()];
+        let expected: Vec<String> = links.iter().map(|&link| link.to_owned()).collect();
+        assert_eq!(chain(&objects, "hfc/h0"), (expected, state), "{all:?}");
     }
 }
