@@ -1,6 +1,6 @@
 //! `hosts -w`: the table, then each host that changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 
 use anyhow::{Context as _, Result};
@@ -41,10 +41,7 @@ pub(super) async fn hosts(
     let resource = reader.resource(&kind).await.map_err(|why| anyhow::anyhow!("{why}"))?;
     let mut shown = Shown::new();
     let mut is_first = true;
-    let line = |row: &HostRow| match output {
-        Output::Text => Ok(host_line(row, namespace.is_none(), now())),
-        Output::Json | Output::Yaml => document(row, output),
-    };
+    let line = |row: &HostRow| line(row, output, namespace.is_none(), now());
     loop {
         let listed = reader
             .list(&resource, ListParams::default().labels(&filter.labels))
@@ -60,7 +57,7 @@ pub(super) async fn hosts(
             Err(why) => anyhow::bail!("list the hosts again: {why}"),
         };
         let is_refused = answer.is_err();
-        let rows: Vec<HostRow> = answer.iter().flatten().filter_map(row).collect();
+        let (rows, unread) = rows(answer.as_deref().unwrap_or_default());
         if is_first {
             let mut snapshot = Snapshot::default();
             snapshot.insert(read, answer);
@@ -76,7 +73,7 @@ pub(super) async fn hosts(
             shown = selected(rows, filter);
             is_first = false;
         } else {
-            for row in changes(&mut shown, rows, filter) {
+            for row in changes(&mut shown, rows, &unread, filter) {
                 print(&line(&row)?);
             }
         }
@@ -109,6 +106,34 @@ fn row(object: &serde_json::Value) -> Option<HostRow> {
     Some(HostRow::of(&host))
 }
 
+/// The rows of hosts, and namespace and name of those that cannot be decoded.
+fn rows(objects: &[serde_json::Value]) -> (Vec<HostRow>, BTreeSet<(String, String)>) {
+    let (mut rows, mut unread) = (Vec::new(), BTreeSet::new());
+    for object in objects {
+        let text = |place| {
+            object
+                .pointer(place)
+                .and_then(serde_json::Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        match row(object) {
+            Some(row) => rows.push(row),
+            None => drop(unread.insert((text("/metadata/namespace"), text("/metadata/name")))),
+        }
+    }
+    (rows, unread)
+}
+
+fn line(row: &HostRow, output: Output, is_wide: bool, now: Time) -> Result<String> {
+    match output {
+        Output::Text => Ok(host_line(row, is_wide, now)),
+        // Each is a document of its own.
+        Output::Yaml => document(row, output).map(|text| format!("---\n{text}")),
+        Output::Json => document(row, output),
+    }
+}
+
 fn key(row: &HostRow) -> (String, String) {
     (row.namespace.clone(), row.name.clone())
 }
@@ -118,9 +143,16 @@ fn selected(rows: Vec<HostRow>, filter: &Filter) -> Shown {
     rows.map(|row| (key(&row), row)).collect()
 }
 
-/// The rows that differ after a new list.
-fn changes(shown: &mut Shown, rows: Vec<HostRow>, filter: &Filter) -> Vec<HostRow> {
-    let listed = selected(rows, filter);
+/// The rows that differ after a new list. A host that cannot be decoded keeps its last row.
+fn changes(
+    shown: &mut Shown,
+    rows: Vec<HostRow>,
+    unread: &BTreeSet<(String, String)>,
+    filter: &Filter,
+) -> Vec<HostRow> {
+    let mut listed = selected(rows, filter);
+    let kept = shown.iter().filter(|(key, _)| unread.contains(*key));
+    listed.extend(kept.map(|(key, row)| (key.clone(), row.clone())));
     let gone = shown
         .iter()
         .filter(|(key, _)| !listed.contains_key(*key))
@@ -204,4 +236,45 @@ fn changed(object: &DynamicObject, is_left: bool, filter: &Filter, shown: &mut S
         return Ok((before.as_ref() != Some(&row)).then_some(row));
     }
     Ok(shown.remove(&key(&row)).map(|_| gone(&row)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn host(name: &str, state: &str) -> serde_json::Value {
+        json!({ "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "metadata": { "namespace": "lab", "name": name },
+            "spec": { "online": true }, "status": { "operationalStatus": "OK", "errorMessage": "", "errorCount": 0, "poweredOn": true,
+                "provisioning": { "state": state, "ID": "", "image": { "url": "" } } } })
+    }
+
+    /// After a new list, as when the watch was too old.
+    #[test]
+    fn host_that_cannot_be_decoded_is_not_gone() {
+        let all = |names: &[&str]| names.iter().map(|name| host(name, "available")).collect::<Vec<_>>();
+        let mut shown = selected(rows(&all(&["a", "b", "c"])).0, &Filter::default());
+        let mut now = all(&["a", "b"]);
+        now[1]["spec"] = json!(7);
+        let (listed, unread) = rows(&now);
+        assert_eq!(unread.len(), 1);
+        let changed = changes(&mut shown, listed, &unread, &Filter::default());
+        let changed: Vec<_> = changed
+            .iter()
+            .map(|row| (row.name.as_str(), row.state.as_str()))
+            .collect();
+        assert_eq!(changed, [("c", "gone")]);
+        assert_eq!(
+            shown.keys().map(|(_, name)| name.as_str()).collect::<Vec<_>>(),
+            ["a", "b"]
+        );
+    }
+
+    #[test]
+    fn each_change_is_a_yaml_document() {
+        let (rows, _) = rows(&[host("a", "available")]);
+        let now = Time::new(chrono::DateTime::UNIX_EPOCH);
+        assert!(line(&rows[0], Output::Yaml, false, now).unwrap().starts_with("---\n"));
+    }
 }
