@@ -28,6 +28,7 @@ pub mod profile;
 pub mod raid;
 pub mod ramdisk;
 pub mod registration;
+pub mod reported;
 mod secret;
 mod settings;
 pub mod unsupported;

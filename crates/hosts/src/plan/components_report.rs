@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use metal3_api::metal3::v1alpha1::{HostFirmwareComponents, ProvisioningState as State};
 use metal3_ironic::model::node::Node;
-use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::patch::{Changes, MergePatch};
 use metal3_runtime::plan::{Observed, PlannedEvent, UnknownReason};
 use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::Next;
 
 use crate::action::Action;
-use crate::facts::{NodeFreshness, Read};
+use crate::facts::Read;
 use crate::names::components_reason::VALIDATION_FAILED;
 use crate::node::firmware::{self, Machine, Order};
 use crate::plan::planner::{Decision, PlanResult, Planner, document};
+use crate::plan::reported_node::reported_node;
 use crate::plan::settings_report::with_recheck;
 
 /// How often firmware that could not be read is read again: nothing reports that Ironic can read it.
@@ -27,29 +27,7 @@ const RECHECK: Duration = Duration::from_mins(5);
 // differs: `firmware-components-on-demand`. The Go manager creates them, and reads the firmware of each machine every five minutes.
 fn subject<'a>(planner: &Planner<'a>) -> Option<(&'a HostFirmwareComponents, &'a Node)> {
     let object = planner.facts.firmware_components.clone().into_present()?;
-    let (node, freshness) = planner.facts.own_node()?;
-    let has_machine = match planner.state() {
-        State::Inspecting
-        | State::MatchProfile
-        | State::Preparing
-        | State::Available
-        | State::Ready
-        | State::Provisioning
-        | State::Provisioned
-        | State::ExternallyProvisioned
-        | State::Deprovisioning => true,
-        State::None
-        | State::Unmanaged
-        | State::Registering
-        | State::PoweringOffBeforeDelete
-        | State::Deleting
-        | State::Other(_) => false,
-    };
-    // Ironic reads the firmware when it verifies the BMC.
-    let is_verified = !matches!(node.provision_state, S::Enroll | S::Verifying);
-    let is_deleting = planner.is_deleting() || object.metadata.deletion_timestamp.is_some();
-    let is_shown = has_machine && is_verified && !is_deleting && freshness != NodeFreshness::Stale;
-    is_shown.then_some((object, node))
+    Some((object, reported_node(planner, &object.metadata)?))
 }
 
 /// Requires the firmware of the machine when a report about it is due.

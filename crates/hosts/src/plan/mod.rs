@@ -17,6 +17,7 @@ pub(crate) mod outage;
 mod ownership;
 mod planner;
 mod power;
+mod reported_node;
 mod restore;
 pub(crate) mod rules;
 mod safety;

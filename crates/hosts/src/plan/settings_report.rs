@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use metal3_api::metal3::v1alpha1::{HostFirmwareSettings, ProvisioningState as State};
 use metal3_ironic::model::node::Node;
-use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::patch::Changes;
 use metal3_runtime::plan::{Observed, PlannedEvent, UnknownReason};
 use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::{Next, WaitingOn};
 
 use crate::action::Action;
-use crate::facts::{NodeFreshness, Read};
+use crate::facts::Read;
 use crate::names::settings_reason::VALIDATION_FAILED;
 use crate::node::bios;
 use crate::plan::planner::{Decision, PlanResult, Planner, document};
+use crate::plan::reported_node::reported_node;
 use crate::plan::wait;
 
 /// How often settings that could not be read are read again: nothing reports that Ironic can read them.
@@ -27,30 +27,10 @@ const RECHECK: Duration = Duration::from_mins(5);
 // differs: `firmware-settings-on-demand`. The Go manager creates them, and reads the settings of each machine every five minutes.
 fn subject<'a>(planner: &Planner<'a>) -> Option<(&'a HostFirmwareSettings, &'a Node)> {
     let settings = planner.facts.firmware_settings.clone().into_present()?;
-    let (node, freshness) = planner.facts.own_node()?;
-    let has_machine = match planner.state() {
-        State::Preparing
-        | State::Available
-        | State::Ready
-        | State::Provisioning
-        | State::Provisioned
-        | State::ExternallyProvisioned
-        | State::Deprovisioning => true,
-        State::None
-        | State::Unmanaged
-        | State::Registering
-        // The schema names vendor and model, which an inspection reports.
-        | State::Inspecting
-        | State::MatchProfile
-        | State::PoweringOffBeforeDelete
-        | State::Deleting
-        | State::Other(_) => false,
-    };
-    // Ironic reads the settings when it verifies the BMC.
-    let is_verified = !matches!(node.provision_state, S::Enroll | S::Verifying);
-    let is_deleting = planner.is_deleting() || settings.metadata.deletion_timestamp.is_some();
-    let is_shown = has_machine && is_verified && !is_deleting && freshness != NodeFreshness::Stale;
-    is_shown.then_some((settings, node))
+    let node = reported_node(planner, &settings.metadata)?;
+    // The schema names vendor and model, which an inspection reports.
+    let is_inspected = !matches!(planner.state(), State::Inspecting | State::MatchProfile);
+    is_inspected.then_some((settings, node))
 }
 
 /// Requires the settings of the machine when a report about them is due.

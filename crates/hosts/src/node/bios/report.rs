@@ -1,7 +1,5 @@
 //! The status of HostFirmwareSettings.
 
-use chrono::{DateTime, Utc};
-use metal3_api::kind::Kind as _;
 use metal3_api::meta::{Condition, ConditionStatus, Time};
 use metal3_api::metal3::v1alpha1::{
     AttributeType, BareMetalHost, HostFirmwareSettings, HostFirmwareSettingsStatus, SchemaReference, is_password,
@@ -9,16 +7,12 @@ use metal3_api::metal3::v1alpha1::{
 use metal3_domain::uri::public_text;
 use metal3_ironic::model::hardware::BiosSetting;
 use metal3_ironic::model::node::Node;
-use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 
+use super::super::reported::{CHANGE_DETECTED, VALID, changed_at, condition, is_current, owners};
 use super::{Change, change, invalid_text, names_text, schema, text_of};
 use crate::names::settings_reason::{CONFIGURATION_ERROR, SUCCESS};
 
-/// Condition: the machine has other settings than the asked ones.
-const CHANGE_DETECTED: &str = "ChangeDetected";
-/// Condition: the machine can have the asked settings.
-const VALID: &str = "Valid";
 /// The end of the message while a host is prepared or waits for that.
 const APPLIED_NOW: &str = "applied while the host is prepared";
 /// As in the Go manager.
@@ -37,48 +31,14 @@ pub struct Report {
     pub warning: Option<String>,
 }
 
-fn condition<'a>(object: &'a HostFirmwareSettings, name: &str) -> Option<&'a Condition> {
-    let mut conditions = object.status.conditions.iter();
-    conditions.find(|condition| condition.type_ == name && condition.observed_generation == object.metadata.generation)
-}
-
 fn has_status(object: &HostFirmwareSettings, name: &str, status: ConditionStatus) -> bool {
     condition(object, name).is_some_and(|condition| condition.status == status)
-}
-
-/// Whether the status is about the present spec, and not older than what may have changed the settings that Ironic reports.
-#[must_use]
-pub fn is_current(object: &HostFirmwareSettings, node: &Node) -> bool {
-    let is_observed = [CHANGE_DETECTED, VALID]
-        .iter()
-        .all(|name| condition(object, name).is_some());
-    // The times of the API have whole seconds.
-    let read = object.status.last_updated.map(|at| at.get().timestamp());
-    let changed = changed_at(object, node).map(|at| at.timestamp());
-    is_observed && read.is_some_and(|read| changed.is_none_or(|changed| changed <= read))
-}
-
-/// When the reported settings may have changed last. Ironic reads them when it verifies and when it cleans a machine, so those of
-/// an object that asks for some are compared once the node is at rest again; for others an inspection is enough.
-fn changed_at(object: &HostFirmwareSettings, node: &Node) -> Option<DateTime<Utc>> {
-    let is_at_rest = matches!(node.provision_state, S::Manageable | S::Available | S::Active);
-    let asks = !object.spec.settings.is_empty();
-    let moved = node.provision_updated_at.filter(|_| asks && is_at_rest);
-    node.inspection_finished_at.max(moved)
 }
 
 /// Whether a report says that settings are applied now.
 #[must_use]
 pub fn is_reported_as_applied(object: &HostFirmwareSettings) -> bool {
     condition(object, CHANGE_DETECTED).is_some_and(|condition| condition.message.ends_with(APPLIED_NOW))
-}
-
-/// Whether the spec changed since the last report.
-#[must_use]
-pub fn is_changed_since_report(object: &HostFirmwareSettings) -> bool {
-    let mut conditions = object.status.conditions.iter();
-    let reported = conditions.find(|condition| condition.type_ == VALID);
-    reported.is_some_and(|reported| reported.observed_generation != object.metadata.generation)
 }
 
 /// Whether a current status says that settings are to be changed, and can be.
@@ -168,24 +128,8 @@ fn valid(change: &Change, is_unknown_machine: bool) -> Statement {
 /// The owner references with the host as a plain one; `None`: they have it.
 #[must_use]
 pub fn owned(object: &HostFirmwareSettings, host: &BareMetalHost) -> Option<HostFirmwareSettings> {
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-    let uid = host.metadata.uid.clone()?;
-    let owners = object.metadata.owner_references.iter().flatten();
-    let is_host = |owner: &&OwnerReference| owner.kind == BareMetalHost::KIND;
-    if owners.clone().filter(is_host).any(|owner| owner.uid == uid) {
-        return None;
-    }
-    // One of a former host of the same name would have the object collected.
-    let mut kept: Vec<_> = owners.filter(|owner| !is_host(owner)).cloned().collect();
-    kept.push(OwnerReference {
-        api_version: "metal3.io/v1alpha1".to_owned(),
-        kind: BareMetalHost::KIND.to_owned(),
-        name: host.metadata.name.clone().unwrap_or_default(),
-        uid,
-        controller: None,
-        block_owner_deletion: None,
-    });
+    let owners = owners(&object.metadata, host, false)?;
     let mut owned = object.clone();
-    owned.metadata.owner_references = Some(kept);
+    owned.metadata.owner_references = Some(owners);
     Some(owned)
 }

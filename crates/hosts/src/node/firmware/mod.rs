@@ -15,10 +15,11 @@ use metal3_ironic::model::hardware::FirmwareComponent;
 use metal3_ironic::model::node::Node;
 use serde_json::{Map, json};
 
+pub use super::reported::{is_changed_since_report, is_current};
 pub use order::{
     Order, Outcome, is_cleaned, outcome, with_begun, with_failure, with_order, with_success, without_order,
 };
-pub use report::{Report, State, is_changed_since_report, is_current, owned, status};
+pub use report::{Report, State, owned, status};
 
 const INTERFACE: &str = "firmware";
 const UPDATE: &str = "update";

@@ -1,26 +1,19 @@
 //! The status of HostFirmwareComponents.
 
 use chrono::{DateTime, Utc};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use metal3_api::kind::Kind as _;
 use metal3_api::meta::{Condition, Time};
 use metal3_api::metal3::v1alpha1::{
     BareMetalHost, FirmwareComponentStatus, HostFirmwareComponents, HostFirmwareComponentsStatus,
 };
 use metal3_domain::uri::public_text;
 use metal3_ironic::model::hardware::FirmwareComponent;
-use metal3_ironic::model::node::Node;
-use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 
+use super::super::reported::{CHANGE_DETECTED, VALID, changed_at, is_current, owners};
 use super::order::UPDATING;
 use super::{Machine, Order, due, invalid, invalid_text, names_text, requested};
 use crate::names::components_reason::{INVALID_COMPONENT, OK};
 
-/// Condition: the machine has not all requested updates.
-const CHANGE_DETECTED: &str = "ChangeDetected";
-/// Condition: the machine can have the requested updates.
-const VALID: &str = "Valid";
 /// As in the Go manager.
 const INVALID: &str = "Invalid Firmware Components";
 
@@ -40,40 +33,6 @@ pub struct Report {
     pub status: HostFirmwareComponentsStatus,
     /// The warning of an Event, when the condition about the validity has changed to a problem.
     pub warning: Option<String>,
-}
-
-fn condition<'a>(object: &'a HostFirmwareComponents, name: &str) -> Option<&'a Condition> {
-    let mut conditions = object.status.conditions.iter();
-    conditions.find(|condition| condition.type_ == name && condition.observed_generation == object.metadata.generation)
-}
-
-/// Whether the status is about the present spec, and not older than what may have changed the versions that Ironic reports.
-#[must_use]
-pub fn is_current(object: &HostFirmwareComponents, node: &Node) -> bool {
-    let is_observed = [CHANGE_DETECTED, VALID]
-        .iter()
-        .all(|name| condition(object, name).is_some());
-    // The times of the API have whole seconds.
-    let read = object.status.last_updated.map(|at| at.get().timestamp());
-    let changed = changed_at(object, node).map(|at| at.timestamp());
-    is_observed && read.is_some_and(|read| changed.is_none_or(|changed| changed <= read))
-}
-
-/// When the reported versions may have changed last. Ironic reads them when it verifies the BMC, inspects the machine and has made
-/// updates; those of an object that asks for some are read once the node is at rest again, for others an inspection is enough.
-fn changed_at(object: &HostFirmwareComponents, node: &Node) -> Option<DateTime<Utc>> {
-    let is_at_rest = matches!(node.provision_state, S::Manageable | S::Available | S::Active);
-    let asks = !object.spec.updates.is_empty();
-    let moved = node.provision_updated_at.filter(|_| asks && is_at_rest);
-    node.inspection_finished_at.max(moved)
-}
-
-/// Whether the spec changed since the last report.
-#[must_use]
-pub fn is_changed_since_report(object: &HostFirmwareComponents) -> bool {
-    let mut conditions = object.status.conditions.iter();
-    let reported = conditions.find(|condition| condition.type_ == VALID);
-    reported.is_some_and(|reported| reported.observed_generation != object.metadata.generation)
 }
 
 /// The status with these versions of the machine.
@@ -154,24 +113,8 @@ fn whole_seconds(at: DateTime<Utc>) -> Time {
 /// The object with the host as its controller, or as a plain owner next to another controller; `None`: it has that owner.
 #[must_use]
 pub fn owned(object: &HostFirmwareComponents, host: &BareMetalHost) -> Option<HostFirmwareComponents> {
-    let uid = host.metadata.uid.clone()?;
-    let owners = object.metadata.owner_references.iter().flatten();
-    let is_host = |owner: &&OwnerReference| owner.kind == BareMetalHost::KIND;
-    if owners.clone().filter(is_host).any(|owner| owner.uid == uid) {
-        return None;
-    }
-    // One of a former host of the same name would have the object collected.
-    let mut kept: Vec<_> = owners.filter(|owner| !is_host(owner)).cloned().collect();
-    let is_free = kept.iter().all(|owner| owner.controller != Some(true));
-    kept.push(OwnerReference {
-        api_version: "metal3.io/v1alpha1".to_owned(),
-        kind: BareMetalHost::KIND.to_owned(),
-        name: host.metadata.name.clone().unwrap_or_default(),
-        uid,
-        controller: is_free.then_some(true),
-        block_owner_deletion: None,
-    });
+    let owners = owners(&object.metadata, host, true)?;
     let mut owned = object.clone();
-    owned.metadata.owner_references = Some(kept);
+    owned.metadata.owner_references = Some(owners);
     Some(owned)
 }
