@@ -42,7 +42,7 @@ pub(super) const METRICS: &[Metric] = &[
         (
             "metal3_hosts_above_objective",
             "state",
-            "hosts that have been in a state for longer than its objective",
+            "hosts that have been in a state for longer than its objective; the time in which they are paused or wait for a slot of Ironic does not count",
         ),
     ),
     host(
@@ -85,7 +85,7 @@ pub(super) const METRICS: &[Metric] = &[
         (
             "metal3_machines_above_objective",
             "state",
-            "machines that have been in a state for longer than its objective",
+            "machines that have been in a state for longer than its objective; the time in which they are paused does not count",
         ),
     ),
     machine(
