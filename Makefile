@@ -432,7 +432,9 @@ dashboards-check: ## validate the dashboards against Grafana's schema, with Go
 	@cd e2e/grafana && GOFLAGS=-mod=readonly go run . $(abspath $(wildcard manifests/dashboards/*.json))
 
 # PLUGIN_URL: where the archives will be downloaded from, as a folder.
-.PHONY: plugin plugin-check
+.PHONY: plugin plugin-check plugin-size
+plugin-size: rust ## build the program of a release with and without kubectl metal3, and print the sizes
+	@$(XTASK) plugin-size
 plugin: tools ## write archives of kubectl-metal3 with the programs in IMAGES, and metal3.yaml for Krew, into RELEASE (PLUGIN_URL, SOURCE)
 	@$(XTASK) plugin "$(RELEASE)" --images "$(IMAGES)" --url "$(PLUGIN_URL)" --source "$(SOURCE)"
 plugin-check: IMAGES = $(CHECKED)/images
