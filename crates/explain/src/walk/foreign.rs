@@ -51,7 +51,7 @@ impl Walk<'_> {
             }),
             None if is_deleting(&meta) => self.push_deleting(at, &meta),
             None if is_exhausted_pool(&object) => {
-                let cure = "Add addresses to the pool, or delete machines that hold them.";
+                let cure = "Add addresses to the pool, or scale down what holds them.";
                 self.push(Link::plain(at, "has no free address", Actor::User, cure));
             }
             None if conditions.is_empty() && !is_ready(&object) => {
