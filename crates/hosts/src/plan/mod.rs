@@ -65,6 +65,7 @@ pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
         draft: facts.host.clone(),
         withheld: None,
         may_report: false,
+        has_new_settings: false,
         has_new_updates: false,
         actions: Vec::new(),
         events: Vec::new(),

@@ -20,7 +20,6 @@ use crate::facts::{Facts, FoundNode, LOCK_THRESHOLD, NodeFreshness, Read};
 use crate::plan::error::{Failure, is_of_inoperable_node};
 use crate::plan::ownership::{is_of_another_instance, may_switch_power};
 use crate::plan::rules::Rules;
-use crate::plan::settings_report::has_new_settings;
 use crate::plan::state::graph::Trigger;
 
 /// The result of a planning step. A [`Decision`] as error ends planning early: a read, a wait or a failure.
@@ -72,8 +71,9 @@ pub(crate) struct Planner<'a> {
     pub(crate) withheld: Option<Withheld>,
     /// The host is neither paused nor detached, so its HostFirmwareSettings and HostFirmwareComponents are reported about.
     pub(super) may_report: bool,
-    /// The spec of the HostFirmwareComponents changed since their report, which this plan renews: what failed before may succeed
-    /// now.
+    /// The spec of the HostFirmwareSettings changed since their report, which this plan renews: what failed before may succeed now.
+    pub(super) has_new_settings: bool,
+    /// The same of the HostFirmwareComponents.
     pub(super) has_new_updates: bool,
     pub(super) actions: Vec<Action>,
     pub(super) events: Vec<PlannedEvent>,
@@ -274,7 +274,7 @@ impl<'a> Planner<'a> {
 
     /// What remains of the delay after this many failures.
     fn remaining_delay(&self, failures: i64) -> Option<Duration> {
-        if !self.rules.back_off() || self.has_new_generation() || has_new_settings(self) || self.has_new_updates {
+        if !self.rules.back_off() || self.has_new_generation() || self.has_new_settings || self.has_new_updates {
             return None;
         }
         let since = self.host().status.last_updated?;

@@ -49,6 +49,7 @@ pub(crate) fn require_settings(planner: &mut Planner<'_>) -> PlanResult<()> {
     if is_unread && is_owned && (is_left || !bios::is_current(settings, node)) {
         return Err(Decision::read(Read::ReportedBios));
     }
+    planner.has_new_settings = has_new_settings(planner);
     Ok(())
 }
 
@@ -59,7 +60,7 @@ const fn is_prepared(state: &State) -> bool {
 
 /// Whether the spec of the HostFirmwareSettings changed since their report, which this plan renews: what failed before may succeed
 /// now.
-pub(crate) fn has_new_settings(planner: &Planner<'_>) -> bool {
+fn has_new_settings(planner: &Planner<'_>) -> bool {
     let Observed::Present(reported) = planner.facts.bios else {
         return false;
     };
