@@ -152,6 +152,7 @@ claims!(
     Feed L1 feed::an_idle_round_is_one_request,
     Feed L1 feed::a_full_listing_reports_a_deleted_node,
     Error L2 machines::a_deployment_without_image_or_checksum_is_invalid,
+    Record L2 machines::an_image_of_a_registry_needs_no_checksum_and_its_login_is_not_shown,
     Record L2 machines::a_boot_device_for_one_boot_is_set_on_the_machine,
     Record L2 machines::drifted_power_is_restored,
     Record L2 machines::a_dead_bmc_sets_maintenance_until_it_responds,

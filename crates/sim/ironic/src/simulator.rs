@@ -174,6 +174,11 @@ impl Ironic {
         self.with(|state| state.core.redirect_image(url.to_owned(), target.to_owned()));
     }
 
+    /// Lets a registry require a login, as `image_pull_secret` has it.
+    pub fn require_login(&self, registry: &str, login: &str) {
+        self.with(|state| state.core.require_login(registry.to_owned(), login.to_owned()));
+    }
+
     /// Sets `image_download_source=local`: the conductor downloads and converts images.
     pub fn download_images(&self) {
         self.with(|state| state.core.download_images());

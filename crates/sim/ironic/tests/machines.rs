@@ -216,6 +216,33 @@ async fn incomplete_deployment_is_rejected_before_any_power_change() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn image_of_a_registry_needs_no_checksum_but_the_login_that_the_registry_requires() {
+    let fixture = Fixture::new();
+    fixture.ironic.require_login("registry.example", "u:p");
+    let source = "oci://registry.example/os:v1";
+    let info = json!({"image_source": source, "image_pull_secret": "u:x"});
+    let node = fixture
+        .register(json!({"instance_info": info, "automated_clean": false}))
+        .await;
+    fixture.go(&node, Transition::Provide, ProvisionState::Available).await;
+    fixture.go(&node, deploy(), ProvisionState::DeployFailed).await;
+    assert_eq!(fixture.machine().counts, metal3_sim_ironic::MachineCounts::default());
+    fixture
+        .set(
+            &node,
+            "instance_info",
+            json!({"image_source": source, "image_pull_secret": "u:p"}),
+        )
+        .await;
+    let active = fixture.go(&node, deploy(), ProvisionState::Active).await;
+    assert_eq!(fixture.machine().disk.unwrap().source, source);
+    let shown = |key| active.instance_info.text(key);
+    assert_eq!(shown("image_source"), Some(source));
+    assert_eq!(shown("image_pull_secret"), Some("******"));
+    assert!(shown("image_checksum").is_some());
+}
+
+#[tokio::test(start_paused = true)]
 async fn cleaning_erases_the_disk_unless_it_is_disabled() {
     for (automated, erased) in [(true, true), (false, false)] {
         let fixture = Fixture::new();

@@ -282,3 +282,20 @@ pub(crate) async fn a_deployment_without_image_or_checksum_is_invalid(lab: &Lab)
     ensure!(!machine.read_state().await?.is_on, "it was switched on");
     lab.remove(&uuid).await
 }
+
+/// The registry is asked when the deployment begins. It does not exist here.
+pub(crate) async fn an_image_of_a_registry_needs_no_checksum_and_its_login_is_not_shown(
+    lab: &Lab,
+) -> anyhow::Result<()> {
+    let machine = lab.machine()?;
+    let uuid = machine.node(uncleaned()).await?;
+    machine.go(&uuid, Transition::Provide, &S::Available).await?;
+    let info = json!({ "image_source": "oci://127.0.0.1:9/os:v1", "image_pull_secret": "u:canary", "metal3_image_login": "7" });
+    set(lab, &uuid, "instance_info", info).await?;
+    let shown = lab.read(&uuid).await?.instance_info;
+    ensure!(shown.text("image_pull_secret") == Some("******"), "{shown:?}");
+    ensure!(shown.text("metal3_image_login") == Some("7"), "{shown:?}");
+    let validation = lab.send(&calls::node::validate(&NodeRef::from(&uuid))).await?;
+    ensure!(validation.deploy_errors().is_empty(), "{validation:?}");
+    lab.remove(&uuid).await
+}

@@ -192,7 +192,15 @@ impl Core {
         self.images.is_local = true;
     }
 
-    fn resolve_image(&mut self, serial: u64) {
+    pub(crate) fn require_login(&mut self, registry: String, login: String) {
+        self.images.logins.insert(registry, login);
+    }
+
+    /// Finds the image of a deployment.
+    ///
+    /// # Errors
+    /// Why the deployment fails.
+    fn resolve_image(&mut self, serial: u64) -> Result<(), String> {
         let real = self
             .nodes
             .get_mut(&serial)
@@ -200,7 +208,9 @@ impl Core {
         if let Some(node) = real
             && let Some(Value::Object(info)) = node.fields.get_mut("instance_info")
         {
-            self.images.resolve(info);
+            self.images.resolve(info)
+        } else {
+            Ok(())
         }
     }
 

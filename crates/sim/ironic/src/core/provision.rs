@@ -8,7 +8,7 @@ use super::{Answer, Context, Core, Failure, Now, Slot, steps, work};
 use crate::life::{Event, Provision, step};
 use crate::node::{Node, interfaces};
 use crate::refusal::Refusal;
-use crate::work::{Kind, Script};
+use crate::work::{Action, Kind, Script};
 
 /// A parsed provision request.
 struct TransitionRequest<'a> {
@@ -79,9 +79,15 @@ impl Core {
         {
             info.insert("configdrive".into(), drive.clone());
         }
-        if kind == Kind::Deploy {
-            self.resolve_image(serial);
-        }
+        let resolved = if kind == Kind::Deploy {
+            self.resolve_image(serial)
+        } else {
+            Ok(())
+        };
+        let script = match resolved {
+            Ok(()) => script,
+            Err(message) => Script::default().then(self.pace.fake_work, Action::Fail(message)),
+        };
         self.begin(serial, Slot::Life, kind, script, now);
         Ok(())
     }

@@ -20,6 +20,9 @@ use crate::life::Provision;
 use crate::machine::Machine;
 use crate::work::Job;
 
+/// The begin of the source of an image in a registry, which Ironic recognizes in lower case only.
+pub(crate) const REGISTRY: &str = "oci://";
+
 /// The holder of a node's lock: provision work, or a power change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Slot {
@@ -210,7 +213,7 @@ impl Node {
             Some("direct")
                 if self
                     .image("image_source")
-                    .is_some_and(|source| source.starts_with("file://")) =>
+                    .is_some_and(|source| source.starts_with("file://") || source.starts_with(REGISTRY)) =>
             {
                 None
             }

@@ -31,10 +31,7 @@ pub(crate) fn links(base: &str, path: &str) -> Value {
 pub(crate) fn whole(node: &Node, microversion: Microversion, base: &str, host: &str) -> Map<String, Value> {
     let mut shown = node.fields.clone();
     mask(shown.get_mut("driver_info"), &["password", "secret", "token"]);
-    mask(
-        shown.get_mut("instance_info"),
-        &["configdrive", "image_pull_secret", "password"],
-    );
+    mask(shown.get_mut("instance_info"), &["configdrive", "secret", "password"]);
     let uuid = &node.uuid;
     let own = json!({
         "uuid": uuid,
