@@ -5,6 +5,7 @@
 //!
 //! Invariant: an error names the field and the cure. A message never contains a URL, which may contain credentials.
 
+mod registry;
 mod unverified;
 
 use std::fmt;
@@ -13,10 +14,14 @@ use thiserror::Error;
 
 use crate::uri::{Uri, UriError, redacted_url};
 
+pub use registry::RegistryImage;
 pub use unverified::Unverified;
 
 /// URL schemes that Ironic can fetch an image from.
 const SCHEMES: [&str; 5] = ["http", "https", "ftp", "gopher", "oci"];
+
+/// The begin of the URL of an image in a registry, in any case.
+const OCI: &str = "oci://";
 
 /// The fields of an image as written in an object.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -74,9 +79,18 @@ impl<'a> ImageFields<'a> {
     }
 
     fn is_oci(&self) -> bool {
-        self.url
-            .get(..6)
-            .is_some_and(|prefix| prefix.eq_ignore_ascii_case("oci://"))
+        self.behind_oci().is_some()
+    }
+
+    fn behind_oci(&self) -> Option<&'a str> {
+        let (scheme, rest) = self.url.split_at_checked(OCI.len())?;
+        scheme.eq_ignore_ascii_case(OCI).then_some(rest)
+    }
+
+    /// The image in a registry that is written to a disk.
+    #[must_use]
+    pub fn registry_image(&self) -> Option<RegistryImage<'a>> {
+        self.behind_oci().filter(|_| !self.is_live_iso()).map(RegistryImage::of)
     }
 }
 

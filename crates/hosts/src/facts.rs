@@ -54,6 +54,8 @@ pub struct Facts<'a> {
     pub meta_data: Observed<Secret<'a>>,
     /// The Secret that `spec.preprovisioningNetworkDataName` names.
     pub agent_network: Observed<Secret<'a>>,
+    /// The Secret with the login to the registry of the image.
+    pub pull_secret: Observed<Secret<'a>>,
     /// The node shows the network data that this Secret holds in its present version, as far as this process has read it.
     pub agent_network_on_node: bool,
     /// The HardwareData with the host's name.
@@ -305,6 +307,8 @@ pub enum Read {
     MetaData,
     /// The Secret with the network data of the agent.
     AgentNetwork,
+    /// The Secret with the login to the registry of the image.
+    PullSecret,
     /// The HardwareData.
     HardwareData,
     /// The ports of the node.
@@ -335,12 +339,13 @@ pub enum Read {
 
 impl Read {
     /// The Secrets that a host may name.
-    pub(crate) const SECRETS: [Self; 5] = [
+    pub(crate) const SECRETS: [Self; 6] = [
         Self::Credentials,
         Self::UserData,
         Self::NetworkData,
         Self::MetaData,
         Self::AgentNetwork,
+        Self::PullSecret,
     ];
 
     /// The name of a read from Ironic; `None` for one from the API server.
@@ -359,6 +364,7 @@ impl Read {
             | Self::NetworkData
             | Self::MetaData
             | Self::AgentNetwork
+            | Self::PullSecret
             | Self::HardwareData
             | Self::FirmwareComponents
             | Self::ReportedVersions
@@ -377,6 +383,12 @@ impl Read {
             Self::NetworkData => spec.network_data.as_ref()?.name.as_deref(),
             Self::MetaData => spec.meta_data.as_ref()?.name.as_deref(),
             Self::AgentNetwork => spec.preprovisioning_network_data_name.as_deref(),
+            // With another image it has no effect.
+            Self::PullSecret => {
+                let image = spec.image.as_ref()?;
+                image.fields().registry_image()?;
+                image.oci_auth_secret_name.as_deref()
+            }
             _ => None,
         };
         name.filter(|name| !name.is_empty())

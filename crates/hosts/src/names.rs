@@ -91,6 +91,10 @@ pub mod reason {
         pub(crate) POWER_OFF = "PowerOff";
         pub(crate) INVALID_ANNOTATION = "InvalidAnnotationValue";
         pub(crate) CREDENTIAL_ERROR = "BMCCredentialError";
+        /// Event: the Secret with the login to the registry of the image is of another type.
+        pub(crate) IMAGE_AUTH_FORMAT_UNSUPPORTED = "ImageAuthFormatUnsupported";
+        /// Event: that Secret has no login to the registry.
+        pub(crate) IMAGE_AUTH_PARSE_ERROR = "ImageAuthParseError";
         pub(crate) UPDATE_HARDWARE = "UpdateHardwareDetails";
         /// Event: a node that does not belong to the host stays in Ironic.
         pub(crate) NODE_LEFT = "NodeLeftInIronic";

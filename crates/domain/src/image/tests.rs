@@ -245,3 +245,44 @@ fn no_image_prints_credentials_of_its_url() {
     };
     assert_eq!(location.as_str(), url);
 }
+
+#[test]
+fn login_belongs_to_the_registry_of_the_image_and_the_closest_one_is_used() {
+    let of = |url| ImageFields { url, ..OCI }.registry_image();
+    let in_registry = |url| of(url).unwrap_or_else(|| panic!("{url}"));
+    assert_eq!(of("http://registry.example/os"), None);
+    let iso = ImageFields {
+        disk_format: Some("live-iso"),
+        ..OCI
+    };
+    assert_eq!(iso.registry_image(), None);
+    for (url, key, closeness) in [
+        ("oci://registry.example/os:v1", "registry.example", Some(0)),
+        ("OCI://Registry.example/os", "registry.EXAMPLE", Some(0)),
+        ("oci://registry.example/os", "https://registry.example/v1/", Some(0)),
+        ("oci://registry.example/os", "http://registry.example/", Some(0)),
+        ("oci://registry.example:5000/os", "registry.example:5000", Some(0)),
+        ("oci://registry.example:5000/os", "registry.example", None),
+        ("oci://registry.example/os", "registry.example:5000", None),
+        ("oci://registry.example/os", "registry.example.org", None),
+        ("oci://user:pw@registry.example/os", "registry.example", Some(0)),
+        (
+            "oci://registry.example/team/os@sha256:00",
+            "registry.example/team",
+            Some(4),
+        ),
+        ("oci://registry.example/team/os:v1", "registry.example/team/os", Some(7)),
+        ("oci://registry.example/team/os", "registry.example/tea", None),
+        ("oci://registry.example/os", "registry.example/team", None),
+        ("oci://docker.io/team/os", "https://index.docker.io/v1/", Some(0)),
+        ("oci://registry-1.docker.io/team/os", "docker.io", Some(0)),
+        ("oci://registry.example", "registry.example", Some(0)),
+        ("oci://registry.example/os", "", None),
+    ] {
+        assert_eq!(in_registry(url).closeness(key), closeness, "{url} {key}");
+    }
+    assert_eq!(
+        in_registry("oci://user:pw@registry.example:5000/os").registry(),
+        "registry.example:5000"
+    );
+}

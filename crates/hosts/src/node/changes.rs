@@ -110,13 +110,22 @@ impl<'a> Comparison<'a> {
 
     /// Compares one key of a map. `None`: the key must not exist.
     pub(super) fn entry(&mut self, part: RecordMap, key: &str, wanted: Option<Value>) {
+        self.compare(part, key, wanted, self.passwords);
+    }
+
+    /// Compares a secret that is sent apart from the credentials.
+    pub(super) fn secret(&mut self, part: RecordMap, key: &str, wanted: Option<&str>, passwords: Passwords) {
+        self.compare(part, key, wanted.map(Value::from), passwords);
+    }
+
+    fn compare(&mut self, part: RecordMap, key: &str, wanted: Option<Value>, passwords: Passwords) {
         let found = part.of(self.found).get(key);
         let differs = match (&wanted, found) {
             (None, found) => found.is_some(),
             (Some(wanted), found) => match compare(found, wanted) {
                 Match::Same => false,
                 Match::Different => true,
-                Match::Hidden => self.passwords == Passwords::Changed,
+                Match::Hidden => passwords == Passwords::Changed,
             },
         };
         if differs {

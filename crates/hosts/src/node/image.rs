@@ -13,14 +13,12 @@ use serde_json::Value;
 
 use super::invalid_host::InvalidHost;
 use super::masked::{Match, compare};
-use super::unsupported::{self, Unsupported, UnsupportedFeature};
 
 const SOURCE: &str = "image_source";
 const FORMAT: &str = "image_disk_format";
 const CHECKSUM: &str = "image_checksum";
 const ALGORITHM: &str = "image_os_hash_algo";
 const DIGEST: &str = "image_os_hash_value";
-const PULL_SECRET: &str = "image_pull_secret";
 const ISO: &str = "boot_iso";
 /// What was ordered, as a digest: Ironic replaces the source by the target of a redirect, and with
 /// `image_download_source=local` also digest and format.
@@ -44,6 +42,13 @@ pub enum Payload {
         /// The algorithm of the digest; `None`: detected by Ironic from the length.
         algorithm: Option<HashAlgorithm>,
     },
+    /// An image from a registry, written to the disk. The registry's digest verifies it.
+    Registry {
+        /// The URL.
+        url: String,
+        /// The format; `None`: detected by Ironic.
+        format: Option<DiskFormat>,
+    },
     /// An ISO booted each time, never written.
     LiveIso {
         /// The URL.
@@ -55,11 +60,8 @@ impl Payload {
     /// Translates an image.
     ///
     /// # Errors
-    /// When it is incomplete, comes from a registry, or has a control character.
+    /// When it is incomplete, or has a control character.
     pub fn of(image: &Image) -> Result<Self, InvalidHost> {
-        if unsupported::is_oci(image) {
-            return Err(Unsupported(UnsupportedFeature::OciImage).into());
-        }
         let first = |faults: Vec<image::ImageError>| {
             let fault = faults.into_iter().next().unwrap_or(image::ImageError::Missing);
             InvalidHost::Image(fault)
@@ -80,7 +82,10 @@ impl Payload {
             image::Image::LiveIso { url } => Ok(Self::LiveIso {
                 url: plain(url.as_str(), "spec.image.url")?,
             }),
-            image::Image::Oci { .. } => Err(Unsupported(UnsupportedFeature::OciImage).into()),
+            image::Image::Oci { url, format } => Ok(Self::Registry {
+                url: with_scheme_for_ironic(&plain(url.as_str(), "spec.image.url")?),
+                format,
+            }),
         }
     }
 
@@ -100,7 +105,7 @@ impl Payload {
                 algorithm,
                 ..
             } => (url.as_str(), checksum.as_str(), *algorithm),
-            Self::LiveIso { url } => (url.as_str(), "", None),
+            Self::Registry { url, .. } | Self::LiveIso { url } => (url.as_str(), "", None),
         };
         let algorithm = algorithm.map_or("", HashAlgorithm::name);
         for part in [&instance.to_ascii_lowercase(), url, checksum, algorithm] {
@@ -112,7 +117,7 @@ impl Payload {
         digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    fn instance_info(&self) -> [Key; 7] {
+    fn instance_info(&self) -> [Key; 6] {
         let text = |text: &str| Some(Value::from(text));
         match self {
             Self::Disk {
@@ -128,24 +133,30 @@ impl Payload {
                     (CHECKSUM, text(checksum).filter(|_| !stated)),
                     (ALGORITHM, algorithm.and_then(|algorithm| text(algorithm.name()))),
                     (DIGEST, text(checksum).filter(|_| stated)),
-                    (PULL_SECRET, None),
                     (ISO, None),
                 ]
             }
+            Self::Registry { url, format } => [
+                (SOURCE, text(url)),
+                (FORMAT, format.and_then(|format| text(format.name()))),
+                (CHECKSUM, None),
+                (ALGORITHM, None),
+                (DIGEST, None),
+                (ISO, None),
+            ],
             Self::LiveIso { url } => [
                 (SOURCE, None),
                 (FORMAT, None),
                 (CHECKSUM, None),
                 (ALGORITHM, None),
                 (DIGEST, None),
-                (PULL_SECRET, None),
                 (ISO, text(url)),
             ],
         }
     }
 
-    /// Whether the node was last configured with this image. Format and pull secret do not identify an image, and a
-    /// live ISO is identified by its URL alone. An order recorded for the node's instance decides; a node without one was
+    /// Whether the node was last configured with this image. Its format does not identify an image, and one from a registry
+    /// and a live ISO are identified by their URL alone: Ironic records the digest that it found in the registry. An order recorded for the node's instance decides; a node without one was
     /// configured by another manager.
     #[must_use]
     pub fn is_written_on(&self, node: &Node) -> bool {
@@ -157,6 +168,7 @@ impl Payload {
         }
         let identifying: &[&str] = match self {
             Self::Disk { .. } => &[SOURCE, CHECKSUM, ALGORITHM, DIGEST],
+            Self::Registry { .. } => &[SOURCE],
             Self::LiveIso { .. } => &[ISO],
         };
         self.instance_info()
@@ -191,12 +203,27 @@ impl Payload {
     pub const fn is_live_iso(&self) -> bool {
         matches!(self, Self::LiveIso { .. })
     }
+
+    /// Whether it comes from a registry.
+    pub(super) const fn is_of_registry(&self) -> bool {
+        matches!(self, Self::Registry { .. })
+    }
+}
+
+/// The URL of an image in a registry. Ironic takes one for it only with its scheme in lower case.
+// differs: `oci-scheme-in-lower-case`. The Go manager sends it as written.
+fn with_scheme_for_ironic(url: &str) -> String {
+    match url.split_once(':') {
+        Some((scheme, rest)) => format!("{}:{rest}", scheme.to_ascii_lowercase()),
+        None => url.to_owned(),
+    }
 }
 
 impl fmt::Debug for Payload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Disk { .. } => "Disk(not shown)",
+            Self::Registry { .. } => "Registry(not shown)",
             Self::LiveIso { .. } => "LiveIso(not shown)",
         })
     }

@@ -15,6 +15,7 @@ use super::bmc::FAKE_DRIVER;
 use super::changes::{Changes, Comparison, Passwords, RecordMap};
 use super::image::Payload;
 use super::invalid_host::InvalidHost;
+use super::pull_secret::PullSecret;
 use super::settings::NodeSettings;
 use super::{capabilities, hints};
 
@@ -22,6 +23,20 @@ use super::{capabilities, hints};
 pub(super) const RAMDISK: &str = "ramdisk";
 /// The deploy interface that runs a custom step instead of writing an image.
 pub(super) const CUSTOM_AGENT: &str = "custom-agent";
+/// The login to the registry of the image. Ironic does not show it.
+const LOGIN: &str = "image_pull_secret";
+/// The version of the Secret that the login is from.
+// differs: `oci-login-version`. The Go manager sends the login with each deployment.
+const LOGIN_VERSION: &str = "metal3_image_login";
+
+/// What is known of the login to the registry of the image.
+#[derive(Clone, Copy)]
+enum Login<'a> {
+    /// It is not read: that of the node stays.
+    Unread,
+    /// The login; `None`: the registry needs none.
+    Read(Option<&'a PullSecret>),
+}
 
 /// The desired instance of a node.
 #[derive(Clone, PartialEq)]
@@ -80,10 +95,20 @@ impl Instance {
         }
     }
 
-    /// The changes before deployment or adoption. With another owner, `instance_uuid` is postponed: Ironic does not
-    /// replace it in one request, see [`release`].
+    /// The changes before a deployment, with the login to the registry of the image.
+    #[must_use]
+    pub fn deployed_from(&self, login: Option<&PullSecret>, node: &Node) -> Changes {
+        self.compare(node, Login::Read(login))
+    }
+
+    /// The changes before an adoption, which fetches no image. With another owner, `instance_uuid` is postponed: Ironic does
+    /// not replace it in one request, see [`release`].
     #[must_use]
     pub fn changes(&self, node: &Node) -> Changes {
+        self.compare(node, Login::Unread)
+    }
+
+    fn compare(&self, node: &Node, login: Login<'_>) -> Changes {
         let mut changes = Comparison::with(node, Passwords::AsSent);
         let owner = self.owner_of(node);
         match &owner {
@@ -103,6 +128,7 @@ impl Instance {
         for (key, wanted) in common.into_iter().chain(self.payload.ordered_as(instance)) {
             changes.entry(RecordMap::InstanceInfo, key, wanted);
         }
+        self.compare_login(node, login, &mut changes);
         let boot_device = Some(self.boot_device.as_str().into());
         changes.entry(RecordMap::DriverInfo, "force_persistent_boot_device", boot_device);
         let found = node.deploy_interface.as_deref();
@@ -115,6 +141,20 @@ impl Instance {
         };
         changes.interface("deploy_interface", found, wanted);
         changes.done()
+    }
+
+    /// Compares the login with that of the node, which has the version of the Secret that it is from.
+    fn compare_login(&self, node: &Node, login: Login<'_>, changes: &mut Comparison<'_>) {
+        let login = match login {
+            Login::Read(login) => login.filter(|_| self.payload.is_of_registry()),
+            Login::Unread if self.payload.is_of_registry() => return,
+            Login::Unread => None,
+        };
+        let version = login.map(|login| Value::from(login.version()));
+        let is_sent = version.is_some() && node.instance_info.get(LOGIN_VERSION) == version.as_ref();
+        let passwords = if is_sent { Passwords::AsSent } else { Passwords::Changed };
+        changes.secret(RecordMap::InstanceInfo, LOGIN, login.map(PullSecret::expose), passwords);
+        changes.entry(RecordMap::InstanceInfo, LOGIN_VERSION, version);
     }
 
     /// Whether the node was last configured with this image.

@@ -3,7 +3,7 @@
 //! `spec.firmware` is none of them: Go managers since 0.14 ignore it, and hosts of older ones still have it.
 //! differs (`host-unsupported-fields`): the Go manager performs the features named here.
 
-use metal3_api::metal3::v1alpha1::{BareMetalHost, Image, InspectionMode};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, InspectionMode};
 use thiserror::Error;
 
 /// A host uses a feature that is not supported.
@@ -14,8 +14,6 @@ pub struct Unsupported(pub UnsupportedFeature);
 /// A feature that is not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UnsupportedFeature {
-    /// An OCI image.
-    OciImage,
     /// A custom deploy step.
     CustomDeploy,
     /// Fast inspection through the BMC.
@@ -25,7 +23,6 @@ pub enum UnsupportedFeature {
 impl UnsupportedFeature {
     const fn field(self) -> &'static str {
         match self {
-            Self::OciImage => "spec.image.url",
             Self::CustomDeploy => "spec.customDeploy",
             Self::FastInspection => "spec.inspectionMode",
         }
@@ -33,7 +30,6 @@ impl UnsupportedFeature {
 
     const fn description(self) -> &'static str {
         match self {
-            Self::OciImage => "images from a registry (oci://)",
             Self::CustomDeploy => "custom deploy steps",
             Self::FastInspection => "fast inspection through the BMC",
         }
@@ -41,7 +37,6 @@ impl UnsupportedFeature {
 
     const fn remedy(self) -> &'static str {
         match self {
-            Self::OciImage => "use an http or https URL with a checksum",
             Self::CustomDeploy => "remove it and set spec.image",
             Self::FastInspection => "use agent or disabled",
         }
@@ -67,7 +62,6 @@ pub fn is_rejection(message: &str) -> bool {
 pub fn of(host: &BareMetalHost) -> Vec<Unsupported> {
     let spec = &host.spec;
     let features = [
-        (UnsupportedFeature::OciImage, spec.image.as_ref().is_some_and(is_oci)),
         (UnsupportedFeature::CustomDeploy, has_custom_deploy(host)),
         (
             UnsupportedFeature::FastInspection,
@@ -85,12 +79,4 @@ pub fn of(host: &BareMetalHost) -> Vec<Unsupported> {
 pub fn has_custom_deploy(host: &BareMetalHost) -> bool {
     let deploy = host.spec.custom_deploy.as_ref();
     deploy.is_some_and(|deploy| !deploy.method.is_empty())
-}
-
-pub(super) fn is_oci(image: &Image) -> bool {
-    const SCHEME: &str = "oci://";
-    image
-        .url
-        .get(..SCHEME.len())
-        .is_some_and(|scheme| scheme.eq_ignore_ascii_case(SCHEME))
 }

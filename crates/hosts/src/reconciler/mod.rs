@@ -310,6 +310,7 @@ impl HostReconciler {
             network_data: observed.secret(Read::NetworkData),
             meta_data: observed.secret(Read::MetaData),
             agent_network: observed.secret(Read::AgentNetwork),
+            pull_secret: observed.secret(Read::PullSecret),
             agent_network_on_node: self.is_agent_network_on_node(key, observed),
             hardware_data: observed.hardware.as_deref(),
             node: &observed.node,

@@ -261,10 +261,11 @@ mod tests {
     fn secret_of_another_name_is_not_known() {
         let fields = |name: &str| {
             json!({ "userData": { "name": name }, "networkData": { "name": name }, "metaData": { "name": name },
-                "preprovisioningNetworkDataName": name, "bmc": { "credentialsName": name } })
+                "preprovisioningNetworkDataName": name, "bmc": { "credentialsName": name },
+                "image": { "url": "oci://registry.example/os", "ociAuthSecretName": name } })
         };
         let none = json!({ "userData": null, "networkData": null, "metaData": null,
-            "preprovisioningNetworkDataName": null, "bmc": { "credentialsName": "" } });
+            "preprovisioningNetworkDataName": null, "bmc": { "credentialsName": "" }, "image": null });
         let found = |from: &serde_json::Value, to: &serde_json::Value| {
             let old = host(from.clone());
             let named = Read::SECRETS
@@ -278,10 +279,10 @@ mod tests {
                 Observed::Unknown(_) => "unknown",
             })
         };
-        assert_eq!(found(&fields("a"), &fields("a")), ["present"; 5]);
-        assert_eq!(found(&fields("a"), &fields("b")), ["unknown"; 5]);
-        assert_eq!(found(&none, &fields("b")), ["unknown"; 5]);
-        assert_eq!(found(&fields("a"), &none), ["absent"; 5]);
+        assert_eq!(found(&fields("a"), &fields("a")), ["present"; 6]);
+        assert_eq!(found(&fields("a"), &fields("b")), ["unknown"; 6]);
+        assert_eq!(found(&none, &fields("b")), ["unknown"; 6]);
+        assert_eq!(found(&fields("a"), &none), ["absent"; 6]);
     }
 
     #[test]

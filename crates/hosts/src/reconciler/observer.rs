@@ -130,10 +130,10 @@ impl Observer {
         }
     }
 
-    /// Removes the content of Secrets for the config drive that changed during a slow step of this reconcile.
+    /// Removes the content of Secrets of a deployment that changed during a slow step of this reconcile.
     pub(super) fn forget_changed_data(&self, key: &Key, observed: &mut Observations) {
         let version = |metadata: &ObjectMeta| ResourceVersion::parse(metadata.resource_version.as_deref()?).ok();
-        for which in [Read::UserData, Read::NetworkData, Read::MetaData] {
+        for which in [Read::UserData, Read::NetworkData, Read::MetaData, Read::PullSecret] {
             let Some(Observed::Present(secret)) = observed.secrets.get_mut(&which) else {
                 continue;
             };
@@ -178,7 +178,12 @@ impl Observer {
                 }
                 Err(error) => return Ok(ReadOutcome::Refused(error)),
             },
-            Read::Credentials | Read::UserData | Read::NetworkData | Read::MetaData | Read::AgentNetwork => {
+            Read::Credentials
+            | Read::UserData
+            | Read::NetworkData
+            | Read::MetaData
+            | Read::AgentNetwork
+            | Read::PullSecret => {
                 self.secret(read, observed, &key).await?;
             }
             Read::HardwareData => {

@@ -91,6 +91,7 @@ pub(crate) struct Fixture {
     pub(crate) agent_network: Option<Option<Stored>>,
     pub(crate) agent_network_on_node: bool,
     pub(crate) user_data: Option<Option<Stored>>,
+    pub(crate) pull_secret: Option<Option<Stored>>,
     pub(crate) hardware_data: Option<Option<HardwareData>>,
     pub(crate) node: Option<Option<(Value, NodeFreshness)>>,
     pub(crate) reserved_for: Option<Duration>,
@@ -168,6 +169,7 @@ impl Fixture {
             agent_network: None,
             agent_network_on_node: false,
             user_data: None,
+            pull_secret: None,
             hardware_data: Some(None),
             node: None,
             reserved_for: None,
@@ -342,21 +344,16 @@ impl Fixture {
             meta_data: Observed::Unknown(UnknownReason::NotRead),
             agent_network: observed(&self.agent_network).map(Stored::read),
             agent_network_on_node: self.agent_network_on_node,
+            pull_secret: observed(&self.pull_secret).map(Stored::read),
             hardware_data: observed(&self.hardware_data),
             node: &node,
             reserved_for: self.reserved_for,
             unanswered: self.unanswered,
             creation_left: self.creation_left.max(self.unanswered),
             boot_port_exists: self.boot_port_exists,
-            ports: self
-                .ports
-                .as_deref()
-                .map_or(Observed::Unknown(UnknownReason::NotRead), Observed::Present),
+            ports: known(self.ports.as_deref()),
             inventory: observed(&self.inventory),
-            validation: self
-                .validation
-                .as_ref()
-                .map_or(Observed::Unknown(UnknownReason::NotRead), Observed::Present),
+            validation: known(self.validation.as_ref()),
             last_history_error: observed(&self.history).map(String::as_str),
             refused: self.refused.as_ref(),
             requested_power: self.requested_power,
@@ -545,6 +542,10 @@ pub(crate) fn without_version(patch: &MergePatch) -> Value {
         metadata.remove("resourceVersion");
     }
     document
+}
+
+fn known<T>(found: Option<T>) -> Observed<T> {
+    found.map_or(Observed::Unknown(UnknownReason::NotRead), Observed::Present)
 }
 
 fn observed<T>(read: &Option<Option<T>>) -> Observed<&T> {

@@ -5,10 +5,9 @@ use serde_json::{Value, json};
 use super::fixture::{Fixture, UID, image};
 
 /// Each field with a wish. Without an image nothing is provisioned.
-fn wishes() -> [(&'static str, Value); 3] {
+fn wishes() -> [(&'static str, Value); 2] {
     [
         ("customDeploy", json!({ "method": "install" })),
-        ("image", json!({ "url": "oci://registry.example/image" })),
         ("inspectionMode", json!("fast")),
     ]
 }

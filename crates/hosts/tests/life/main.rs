@@ -22,6 +22,7 @@ mod phases;
 mod ports;
 mod raid;
 mod reboots;
+mod registry;
 mod removals;
 mod stories;
 mod tenants;

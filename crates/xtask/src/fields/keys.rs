@@ -48,8 +48,8 @@ const NO_KEYS: [&str; 9] = [
 ];
 /// Ends of the domains of keys.
 const DOMAINS: [&str; 3] = ["metal3.io", "x-k8s.io", "kubernetes.io"];
-/// A key in the record of a node, which looks like a metric.
-const IMAGE_KEY: &str = "metal3_image";
+/// Keys in the record of a node, which look like metrics.
+const NODE_KEYS: [&str; 2] = ["metal3_image", "metal3_image_login"];
 /// Beginnings of names of metrics.
 const METRIC_PREFIXES: [&str; 7] = [
     "certwatcher_",
@@ -141,7 +141,7 @@ fn variables(text: &str) -> BTreeSet<String> {
 /// Names of metrics, without the ending that counters get when they are read.
 fn metrics(text: &str) -> BTreeSet<String> {
     let is_metric = |text: &&str| {
-        *text != IMAGE_KEY
+        !NODE_KEYS.contains(text)
             && METRIC_PREFIXES.iter().any(|prefix| text.starts_with(prefix))
             && text
                 .bytes()

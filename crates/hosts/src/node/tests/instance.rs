@@ -265,9 +265,9 @@ fn invalid_images_are_rejected_by_field() {
             "use http, https",
         ),
         (
-            json!({"url": "oci://192.0.2.9/os"}),
-            "spec.image.url",
-            "not supported yet",
+            json!({"url": "oci://192.0.2.9/os", "checksum": DIGEST}),
+            "spec.image.checksum",
+            "the registry's digest is used",
         ),
         (
             json!({"url": "http://192.0.2.9/os.img", "checksum": "ab\ncd"}),

@@ -7,6 +7,7 @@ mod inventory;
 mod members;
 mod ports;
 mod properties;
+mod pull_secret;
 mod raid;
 mod record;
 mod registration;

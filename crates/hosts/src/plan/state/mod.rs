@@ -14,6 +14,7 @@ mod provisioned;
 mod provisioning;
 mod register;
 mod registering;
+mod registry_login;
 mod shared;
 mod volumes;
 

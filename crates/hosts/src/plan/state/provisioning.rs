@@ -18,6 +18,7 @@ use super::graph::Trigger;
 use super::inspecting::is_reboot_forced;
 use super::provisioned::end_failed_service;
 use super::register::ensure_registered;
+use super::registry_login::registry_login;
 use super::shared::{
     clear_error, failure_reason, recover, require_operable, require_recoverable, require_slot, unexpected_state,
     wait_for_service,
@@ -213,9 +214,10 @@ fn deploy(planner: &mut Planner<'_>, node: &Node, image: &Image, instance: &Inst
         )));
     }
     record_attempt(planner, image)?;
+    let login = registry_login(planner, image)?;
     let drive = config_drive(planner, instance)?;
     require_live_reads(planner, Impact::Erases)?;
-    let patch = instance.changes(node).patch;
+    let patch = instance.deployed_from(login.as_ref(), node).patch;
     if !patch.is_empty() {
         planner.request(Request::PatchNode(node.uuid.clone(), patch));
         return Ok(Decision::Wait(Next::Requeue));

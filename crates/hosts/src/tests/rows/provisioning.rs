@@ -6,6 +6,8 @@ use super::Row;
 use super::given::{FORCED, failing, provisioning, with, written, written_for};
 use crate::tests::fixture::{OTHER_UID, secret};
 
+const LOGINS: &str = r#"{ "registry.example": { "username": "u", "password": "hunter2" } }"#;
+
 pub(super) fn deployment() -> Vec<Row> {
     let ready = || provisioning().node_with("available", written("a"));
     let validation_result =
@@ -13,6 +15,14 @@ pub(super) fn deployment() -> Vec<Row> {
     let data = || {
         provisioning()
             .spec(json!({ "userData": { "name": "first" } }))
+            .node("available")
+            .live()
+    };
+    let of_registry = || {
+        let image = json!({ "url": "oci://registry.example/os", "checksum": null, "ociAuthSecretName": "logins" });
+        provisioning()
+            .spec(json!({ "image": image }))
+            .status(json!({ "lastAttemptedImage": image }))
             .node("available")
             .live()
     };
@@ -140,6 +150,30 @@ pub(super) fn deployment() -> Vec<Row> {
                 "writes the status, provisioning error: the Secret that spec.userData names has neither \
                  \"userData\" nor \"value\"; set one of them, waits for the user",
             ),
+        of_registry().row("login to the registry not read", "reads PullSecret, replan"),
+        of_registry().with(|fixture| fixture.pull_secret = Some(None)).row(
+            "login to the registry missing",
+            "writes the status, provisioning error: Secret logins for the image does not exist; create it, or remove \
+             spec.image.ociAuthSecretName if the registry needs no login, waits for Secret logins",
+        ),
+        of_registry()
+            .with(|fixture| fixture.pull_secret = Some(Some(secret("logins", &[("password", "hunter2")]))))
+            .row(
+                "Secret of another type",
+                "writes the status, provisioning error: the Secret that spec.image.ociAuthSecretName names has neither \
+                 \".dockerconfigjson\" nor \".dockercfg\"; create it with kubectl create secret docker-registry, or remove the \
+                 field if the registry needs no login, waits for Secret logins",
+            ),
+        of_registry()
+            .with(|fixture| fixture.pull_secret = Some(Some(secret("logins", &[(".dockercfg", "{}")]))))
+            .row(
+                "Secret without the login",
+                "writes the status, provisioning error: the Secret that spec.image.ociAuthSecretName names has no login to \
+                 registry.example, which spec.image.url names; add one, or remove the field if the registry needs none, waits for Secret logins",
+            ),
+        of_registry()
+            .with(|fixture| fixture.pull_secret = Some(Some(secret("logins", &[(".dockercfg", LOGINS)]))))
+            .row("image of a registry with its login", "requests change node, replan"),
         provisioning()
             .spec_image("b")
             .node("available")

@@ -102,6 +102,7 @@ pub(super) fn is_blocked(host: &Value, world: &World) -> bool {
     let data = ["userData", "networkData", "metaData"];
     let lacks_data = !image(host).is_empty() && data.iter().any(|member| is_missing(&spec[member]["name"]));
     is_missing(&spec["bmc"]["credentialsName"])
+        || is_missing(&spec["image"]["ociAuthSecretName"])
         || is_missing(&spec["preprovisioningNetworkDataName"])
         || lacks_data
         || spec.get("customDeploy").is_some()

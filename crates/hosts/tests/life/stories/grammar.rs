@@ -27,12 +27,17 @@ pub(super) const OWN_MAC: &str = "own-mac";
 /// The instance of another user of Ironic.
 pub(super) const OTHER_INSTANCE: &str = "0ddba11c-0ffe-4e11-8c0d-e00000000000";
 
-/// The last contains a password that must not be shown.
-pub(super) const IMAGES: [&str; 3] = [
+/// The third contains a password that must not be shown.
+pub(super) const IMAGES: [&str; 4] = [
     "http://images.example/a.raw",
     "http://images.example/b.raw",
     "http://user:canary-hunter2@images.example/c.raw",
+    "oci://registry.example/d",
 ];
+/// The Secret with the login to the registry of the last image.
+pub(super) const LOGINS: &str = "logins";
+/// That login.
+pub(super) const REGISTRY_LOGIN: &str = "user:canary-hunter2";
 /// Where the second image redirects to, in some stories.
 pub(super) const MIRROR: &str = "http://mirror.example/b.raw";
 
@@ -119,7 +124,14 @@ pub(super) struct Story {
 type Member = (&'static str, Vec<Value>);
 
 pub(super) fn image(url: &str) -> Value {
-    json!({ "url": url, "checksum": "c".repeat(64), "checksumType": "sha256", "format": "raw" })
+    if url == IMAGES[3] {
+        return image_of_registry(LOGINS);
+    }
+    json!({ "url": url, "checksum": "c".repeat(64), "checksumType": "sha256", "format": "raw", "ociAuthSecretName": null })
+}
+
+fn image_of_registry(secret: &str) -> Value {
+    json!({ "url": IMAGES[3], "checksum": null, "checksumType": null, "format": "raw", "ociAuthSecretName": secret })
 }
 
 fn login(name: &str, scheme: &str) -> Value {
@@ -137,6 +149,8 @@ fn decisive_members() -> Vec<Member> {
                 image(IMAGES[0]),
                 image(IMAGES[1]),
                 image(IMAGES[2]),
+                image(IMAGES[3]),
+                image_of_registry(MISSING),
                 Value::Null,
                 Value::Null,
             ],

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::goal::has_asked_volumes;
-use super::grammar::OTHER_INSTANCE;
+use super::grammar::{OTHER_INSTANCE, REGISTRY_LOGIN};
 use super::history::{
     History, has_power_error, image, is_deleting, is_detach_requested, is_external, is_hard_reboot_requested,
     is_paused, is_reboot_requested, state,
@@ -114,6 +114,7 @@ pub(super) fn violation(order: &Order<'_>, host: &History) -> Option<String> {
         of_abort,
         of_deploying,
         of_deployed_content,
+        of_registry_login,
         of_power_off,
         of_node_deletion,
     ];
@@ -236,6 +237,27 @@ fn of_deploying(order: &Order<'_>, host: &History) -> Option<&'static str> {
     let source = order.node["instance_info"]["image_source"].as_str().unwrap_or_default();
     let is_asked = |host: &Value| !source.is_empty() && image(host) == source;
     (!host.ever(SLACK, is_asked)).then_some("the host does not name this image")
+}
+
+/// The login to a registry is sent with the image that needs it, if the host names its Secret.
+fn of_registry_login(order: &Order<'_>, host: &History) -> Option<&'static str> {
+    let sent = order.body.as_array().into_iter().flatten();
+    let mut sent =
+        sent.filter(|change| change["path"] == "/instance_info/image_pull_secret" && change["op"] != "remove");
+    if sent.any(|change| change["value"] != REGISTRY_LOGIN) {
+        return Some("it is not the login to the registry");
+    }
+    if order.transition() != Some("active") {
+        return None;
+    }
+    let info = &order.node["instance_info"];
+    let is_sent = info["image_pull_secret"].is_string();
+    let is_asked = |host: &Value| host["spec"]["image"]["ociAuthSecretName"].is_string() == is_sent;
+    let is_needed = info["image_source"]
+        .as_str()
+        .is_some_and(|source| source.starts_with("oci://"));
+    (is_sent && !is_needed || !host.ever(SLACK, is_asked))
+        .then_some("the login to the registry is not that of the host")
 }
 
 /// What a Secret of this name says of itself as network data and as meta data.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::goal::{self, World};
-use super::grammar::{DATA, HOST, IMAGES, IronicKind, MIRROR, NETWORK, OTHER_DATA, Story};
+use super::grammar::{DATA, HOST, IMAGES, IronicKind, LOGINS, MIRROR, NETWORK, OTHER_DATA, REGISTRY_LOGIN, Story};
 use super::history::{History, annotation, is_deleting, is_external, is_paused};
 use super::judge::{Order, origin, violation};
 use super::settings::{unexplained_setting, violated_settings};
@@ -135,6 +135,7 @@ impl StoryRun {
             IronicKind::Converts => env.ironic.download_images(),
             IronicKind::Plain | IronicKind::Old => {}
         }
+        env.ironic.require_login("registry.example", REGISTRY_LOGIN);
         env.admit();
         let history = Arc::new(Mutex::new(History::default()));
         let settings = Arc::new(Mutex::new(History::default()));
@@ -436,6 +437,13 @@ async fn make_secrets(env: &TestEnv) {
         )
         .await;
     }
+    let (username, password) = REGISTRY_LOGIN.split_once(':').unwrap();
+    let config = json!({ "auths": { "registry.example": { "username": username, "password": password } } });
+    let logins = json!({ ".dockerconfigjson": config.to_string() });
+    env.make::<Secret>(
+        json!({ "metadata": { "name": LOGINS }, "type": "kubernetes.io/dockerconfigjson", "stringData": logins }),
+    )
+    .await;
 }
 
 /// The URL of the image on the disk, before a redirect.
