@@ -97,8 +97,9 @@ fn delay_deletion(planner: &mut Planner<'_>) {
         planner.withheld = Some(Withheld {
             reason: reason::DELETION_DELAYED,
             message: format!(
-                "the annotation {DETACHED_ANNOTATION} delays the deletion; remove it to delete the host as usual, or set \
-                 its deleteAction to delete to delete the host as it is"
+                "the annotation {DETACHED_ANNOTATION} delays the deletion; set its deleteAction to delete to delete the host and \
+                 leave the machine as it is, or remove it to deprovision the machine first, which erases its disk unless \
+                 spec.automatedCleaningMode is disabled"
             ),
         });
     }
