@@ -20,7 +20,9 @@ const fn variable(name: &'static str, default: &'static str, description: &'stat
     }
 }
 
-const NO_BUILDER: &str = "Ignored with a warning in the log: images for the agent of each host are not built yet";
+const BY_ARCHITECTURE: &str = "Those of machines of other architectures, as `ARCHITECTURE:URL,ARCHITECTURE:URL`; what an architecture \
+                               lacks is that of `DEPLOY_*_URL`. A kernel requires its ramdisk";
+const OF_ARCHITECTURE: &str = "That of machines of this architecture; takes precedence over `DEPLOY_*_BY_ARCH`";
 const NO_LEASE: &str = "Ignored with a warning in the log: the flags `--leader-elect-...` set the timing";
 
 /// All variables, sorted by name.
@@ -30,26 +32,26 @@ pub const VARIABLES: &[Variable] = &[
         "8",
         "Concurrent reconciles of hosts, unless `--controller-concurrency` is set",
     ),
-    variable("DEPLOY_ISO_BY_ARCH", "", NO_BUILDER),
+    variable("DEPLOY_ISO_BY_ARCH", "", BY_ARCHITECTURE),
     variable(
         "DEPLOY_ISO_URL",
         "",
         "Agent image as an ISO, for machines that boot one",
     ),
-    variable("DEPLOY_ISO_URL_AARCH64", "", NO_BUILDER),
-    variable("DEPLOY_ISO_URL_X86_64", "", NO_BUILDER),
-    variable("DEPLOY_KERNEL_BY_ARCH", "", NO_BUILDER),
+    variable("DEPLOY_ISO_URL_AARCH64", "", OF_ARCHITECTURE),
+    variable("DEPLOY_ISO_URL_X86_64", "", OF_ARCHITECTURE),
+    variable("DEPLOY_KERNEL_BY_ARCH", "", BY_ARCHITECTURE),
     variable(
         "DEPLOY_KERNEL_URL",
         "",
         "Kernel of the agent; requires its ramdisk. Without both, Ironic's default applies",
     ),
-    variable("DEPLOY_KERNEL_URL_AARCH64", "", NO_BUILDER),
-    variable("DEPLOY_KERNEL_URL_X86_64", "", NO_BUILDER),
-    variable("DEPLOY_RAMDISK_BY_ARCH", "", NO_BUILDER),
+    variable("DEPLOY_KERNEL_URL_AARCH64", "", OF_ARCHITECTURE),
+    variable("DEPLOY_KERNEL_URL_X86_64", "", OF_ARCHITECTURE),
+    variable("DEPLOY_RAMDISK_BY_ARCH", "", BY_ARCHITECTURE),
     variable("DEPLOY_RAMDISK_URL", "", "Ramdisk of the agent; requires its kernel"),
-    variable("DEPLOY_RAMDISK_URL_AARCH64", "", NO_BUILDER),
-    variable("DEPLOY_RAMDISK_URL_X86_64", "", NO_BUILDER),
+    variable("DEPLOY_RAMDISK_URL_AARCH64", "", OF_ARCHITECTURE),
+    variable("DEPLOY_RAMDISK_URL_X86_64", "", OF_ARCHITECTURE),
     variable(
         "DIRECT_DEPLOY_FORCE_PERSISTENT_BOOT_DEVICE",
         "Default",

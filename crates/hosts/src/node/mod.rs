@@ -44,7 +44,7 @@ pub use invalid_host::InvalidHost;
 pub(crate) use masked::may_be;
 pub use ports::DesiredPort;
 pub use pull_secret::{PullSecret, PullSecretError};
-pub use ramdisk::{AgentNetwork, Ramdisk};
+pub use ramdisk::{AgentNetwork, Ramdisk, Ramdisks};
 pub use registration::{NodeRecord, restrictions};
 pub use settings::NodeSettings;
 pub use unsupported::Unsupported;

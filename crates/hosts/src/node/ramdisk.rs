@@ -46,6 +46,33 @@ impl Ramdisk {
     }
 }
 
+/// The configured ramdisks of all architectures.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ramdisks {
+    /// The ramdisk of an architecture without one of its own.
+    pub usual: Ramdisk,
+    /// By architecture, in lower case.
+    pub by_architecture: BTreeMap<String, Ramdisk>,
+}
+
+impl Ramdisks {
+    /// The ramdisk of an architecture. What it lacks is that of the others: an ISO, or kernel and ramdisk together.
+    pub(super) fn of(&self, architecture: &str) -> Ramdisk {
+        let own = self.by_architecture.get(&architecture.to_ascii_lowercase());
+        let Some(own) = own else { return self.usual.clone() };
+        let pair = if own.kernel.is_some() && own.initramfs.is_some() {
+            own
+        } else {
+            &self.usual
+        };
+        Ramdisk {
+            kernel: pair.kernel.clone(),
+            initramfs: pair.initramfs.clone(),
+            iso: own.iso.clone().or_else(|| self.usual.iso.clone()),
+        }
+    }
+}
+
 /// The network data of the agent, from `preprovisioningNetworkDataName`.
 #[derive(Clone, Default, PartialEq)]
 pub enum AgentNetwork {

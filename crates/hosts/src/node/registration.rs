@@ -19,7 +19,7 @@ use super::changes::{Changes, Comparison, Passwords, RecordMap};
 use super::credentials::Credentials;
 use super::instance::{CUSTOM_AGENT, RAMDISK};
 use super::invalid_host::InvalidHost;
-use super::ramdisk::AgentNetwork;
+use super::ramdisk::{AgentNetwork, Ramdisks};
 use super::settings::NodeSettings;
 use super::{capabilities, name, ports};
 
@@ -34,6 +34,7 @@ pub struct NodeRecord {
     deploy_interface: Option<&'static str>,
     /// The managed keys; `None`: the key must not exist.
     driver_info: Vec<(&'static str, Option<Value>)>,
+    ramdisks: Ramdisks,
     /// `None`: the boot mode is unknown and not changed.
     boot_mode: Option<BootMode>,
     architecture: Architecture,
@@ -48,6 +49,13 @@ enum Architecture {
     Known(String),
     /// Used only when the node has none.
     Guess(String),
+}
+
+impl Architecture {
+    fn name(&self) -> &str {
+        let (Self::Known(name) | Self::Guess(name)) = self;
+        name
+    }
 }
 
 impl NodeRecord {
@@ -68,9 +76,10 @@ impl NodeRecord {
         let profile = endpoint.profile();
         let boot_mode = boot_mode(host);
         check_abilities(host, &endpoint, boot_mode, settings)?;
-        let mut driver_info = endpoint.driver_info(&bmc, credentials, settings);
-        driver_info.extend(settings.ramdisk.driver_info(&profile));
-        for (key, value) in &driver_info {
+        let driver_info = endpoint.driver_info(&bmc, credentials, settings);
+        let architecture = architecture(host, hardware, settings);
+        let ramdisk = settings.ramdisks.of(architecture.name()).driver_info(&profile);
+        for (key, value) in driver_info.iter().chain(&ramdisk) {
             text::check(&format!("driver_info/{key}"), value.as_ref().unwrap_or(&Value::Null))?;
         }
         Ok(Self {
@@ -80,7 +89,8 @@ impl NodeRecord {
             deploy_interface: deploy_interface(host, &profile),
             driver_info,
             boot_mode,
-            architecture: architecture(host, hardware, settings),
+            architecture,
+            ramdisks: settings.ramdisks.clone(),
             automated_clean: is_cleaned(host),
             disable_power_off: host.spec.disable_power_off == Some(true),
             network: network.clone(),
@@ -97,9 +107,9 @@ impl NodeRecord {
     /// The request body that creates the node.
     #[must_use]
     pub fn creation(&self) -> NewNode {
-        let (Architecture::Known(architecture) | Architecture::Guess(architecture)) = &self.architecture;
+        let architecture = self.architecture.name();
         let mode = self.boot_mode.unwrap_or_default();
-        let mut properties = Map::from_iter([("cpu_arch".to_owned(), architecture.as_str().into())]);
+        let mut properties = Map::from_iter([("cpu_arch".to_owned(), architecture.into())]);
         if let Some(capabilities) = capabilities::with_boot_mode(None, mode) {
             properties.insert("capabilities".to_owned(), capabilities.into());
         }
@@ -118,7 +128,7 @@ impl NodeRecord {
         NewNode {
             name: self.name.clone(),
             driver: self.profile.driver.to_owned(),
-            driver_info: self.driver_info.iter().filter_map(present).collect(),
+            driver_info: self.driver_info(architecture).iter().filter_map(present).collect(),
             properties,
             more,
             disable_power_off: self.disable_power_off.then_some(true),
@@ -149,9 +159,9 @@ impl NodeRecord {
         changes.field("name", name, Some(self.name.as_str().into()));
         self.compare_interfaces(found, &mut changes);
         // differs: driver-info-keys. The Go manager replaces the whole map.
-        for (key, wanted) in &self.driver_info {
+        for (key, wanted) in self.driver_info(self.architecture_of(found)) {
             if !(wanted.is_none() && is_authority(key, found)) {
-                changes.entry(RecordMap::DriverInfo, key, wanted.clone());
+                changes.entry(RecordMap::DriverInfo, key, wanted);
             }
         }
         if found.disable_power_off.is_none() && self.disable_power_off {
@@ -165,6 +175,20 @@ impl NodeRecord {
             changes.field("network_data", Some(shown), Some(Value::Object(wanted)));
         }
         Ok(changes.done())
+    }
+
+    /// The keys of `driver_info` for a machine of this architecture.
+    fn driver_info(&self, architecture: &str) -> Vec<(&'static str, Option<Value>)> {
+        let ramdisk = self.ramdisks.of(architecture).driver_info(&self.profile);
+        self.driver_info.iter().cloned().chain(ramdisk).collect()
+    }
+
+    /// The architecture of an observed node: a guess does not replace what the node has.
+    fn architecture_of<'a>(&'a self, found: &'a Node) -> &'a str {
+        match (&self.architecture, found.properties.text("cpu_arch")) {
+            (Architecture::Guess(_), Some(shown)) => shown,
+            (architecture, _) => architecture.name(),
+        }
     }
 
     /// Interfaces are updated only when the BMC type changes: otherwise an operator selected them, or an older manager

@@ -2,7 +2,7 @@
 
 use metal3_domain::allowed::Allowed;
 
-use super::ramdisk::Ramdisk;
+use super::ramdisk::Ramdisks;
 
 const BOOT_DEVICE: &str = "Default";
 
@@ -15,8 +15,8 @@ pub struct NodeSettings {
     pub fake_hardware: bool,
     /// Whether there is no provisioning network.
     pub provisioning_network_disabled: bool,
-    /// The ramdisk of the agent.
-    pub ramdisk: Ramdisk,
+    /// The ramdisks of the agent.
+    pub ramdisks: Ramdisks,
     /// The URL of Ironic's images for machines with an IPv6 BMC.
     pub external_url_v6: Option<String>,
     /// `force_persistent_boot_device` of machines that boot from their disk.
@@ -33,7 +33,7 @@ impl Default for NodeSettings {
             bmc_networks: Allowed::default(),
             fake_hardware: false,
             provisioning_network_disabled: false,
-            ramdisk: Ramdisk::default(),
+            ramdisks: Ramdisks::default(),
             external_url_v6: None,
             direct_boot_device: BOOT_DEVICE.to_owned(),
             live_iso_boot_device: BOOT_DEVICE.to_owned(),

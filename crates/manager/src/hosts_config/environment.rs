@@ -1,10 +1,12 @@
 //! The Go manager's environment variables as types. All errors are reported at once, so that a Deployment is
 //! edited once. An error contains a value only where it cannot be a secret.
 
+mod ramdisks;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use metal3_hosts::node::{NodeSettings, Ramdisk};
+use metal3_hosts::node::NodeSettings;
 use metal3_ironic::endpoint::{ClientCertificate, Endpoint, Login, Settings, Trust};
 use metal3_ironic::slots::DEFAULT_LIMIT;
 
@@ -22,8 +24,6 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const NO_CACHE: &str = "has no effect: responses of Ironic are not cached by time";
 const NO_LEASE: &str = "has no effect: --leader-elect-lease-duration, --leader-elect-renew-deadline and \
                         --leader-elect-retry-period set the lease";
-const NO_BUILDER: &str = "has no effect: images per host are not built yet";
-
 /// An invalid variable, with its fix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{variable}: {why}")]
@@ -183,7 +183,7 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
         let usual = NodeSettings::default();
         NodeSettings {
             provisioning_network_disabled: self.switch("PROVISIONING_NETWORK_DISABLED"),
-            ramdisk: self.ramdisk(),
+            ramdisks: self.ramdisks(),
             external_url_v6: self.url("IRONIC_EXTERNAL_URL_V6"),
             direct_boot_device: self
                 .boot_device("DIRECT_DEPLOY_FORCE_PERSISTENT_BOOT_DEVICE")
@@ -194,23 +194,6 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
             bmc_networks: usual.bmc_networks,
             fake_hardware: usual.fake_hardware,
             own_architecture: usual.own_architecture,
-        }
-    }
-
-    fn ramdisk(&mut self) -> Ramdisk {
-        let (kernel, initramfs) = (self.url("DEPLOY_KERNEL_URL"), self.url("DEPLOY_RAMDISK_URL"));
-        match (&kernel, &initramfs) {
-            (Some(_), None) => self.wrong(
-                "DEPLOY_RAMDISK_URL",
-                "a kernel needs its ramdisk; write both or neither",
-            ),
-            (None, Some(_)) => self.wrong("DEPLOY_KERNEL_URL", "a ramdisk needs its kernel; write both or neither"),
-            _ => {}
-        }
-        Ramdisk {
-            kernel,
-            initramfs,
-            iso: self.url("DEPLOY_ISO_URL"),
         }
     }
 
@@ -236,10 +219,7 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
     /// A URL for machines. Errors do not include it, because it may contain credentials.
     fn url(&mut self, variable: &'static str) -> Option<String> {
         let text = self.text(variable)?;
-        let known = ["http://", "https://", "file://"]
-            .iter()
-            .any(|scheme| text.starts_with(scheme));
-        if !known || text.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        if !is_url(&text) {
             self.wrong(variable, "is not a URL; write one such as http://host/file");
         }
         Some(text)
@@ -299,15 +279,6 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
             ("LEASE_DURATION_SECONDS", NO_LEASE),
             ("RENEW_DEADLINE_SECONDS", NO_LEASE),
             ("RETRY_PERIOD_SECONDS", NO_LEASE),
-            ("DEPLOY_KERNEL_BY_ARCH", NO_BUILDER),
-            ("DEPLOY_RAMDISK_BY_ARCH", NO_BUILDER),
-            ("DEPLOY_ISO_BY_ARCH", NO_BUILDER),
-            ("DEPLOY_KERNEL_URL_X86_64", NO_BUILDER),
-            ("DEPLOY_KERNEL_URL_AARCH64", NO_BUILDER),
-            ("DEPLOY_RAMDISK_URL_X86_64", NO_BUILDER),
-            ("DEPLOY_RAMDISK_URL_AARCH64", NO_BUILDER),
-            ("DEPLOY_ISO_URL_X86_64", NO_BUILDER),
-            ("DEPLOY_ISO_URL_AARCH64", NO_BUILDER),
         ];
         let given = ignored.iter().filter(|(variable, _)| self.text(variable).is_some());
         given.map(|(variable, why)| format!("{variable} {why}")).collect()
@@ -325,6 +296,11 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
             why: why.to_owned(),
         });
     }
+}
+
+fn is_url(text: &str) -> bool {
+    let mut schemes = ["http://", "https://", "file://"].iter();
+    schemes.any(|scheme| text.starts_with(scheme)) && !text.chars().any(|c| c.is_whitespace() || c.is_control())
 }
 
 #[cfg(test)]

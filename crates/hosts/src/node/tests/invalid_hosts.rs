@@ -111,7 +111,7 @@ fn unsupported_bmc_function_is_rejected_with_field_and_remedy() {
 #[test]
 fn ramdisk_url_with_line_break_is_rejected() {
     let mut settings = settings();
-    settings.ramdisk.iso = Some("http://192.0.2.9/i\nroot=/dev/sda".to_owned());
+    settings.ramdisks.usual.iso = Some("http://192.0.2.9/i\nroot=/dev/sda".to_owned());
     let invalid = invalid(&host(json!({"bmc": bmc(VIRTUAL_MEDIA)})), &settings).unwrap();
     assert_eq!(invalid.field(), "driver_info/deploy_iso");
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::{AgentNetwork, Instance, InstanceOwner, NodeRecord, NodeSettings, Passwords, Ramdisk};
+use super::super::{AgentNetwork, Instance, InstanceOwner, NodeRecord, NodeSettings, Passwords, Ramdisk, Ramdisks};
 use super::record::Record;
 use super::{UID, bmc, credentials, settings, with_status};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, Image};
@@ -85,8 +85,9 @@ prop_compose! {
     fn lab()(switches in any::<[bool; 3]>()) -> NodeSettings {
         let [iso, kernel, external] = switches;
         let url = |on: bool, path: &str| on.then(|| format!("http://192.0.2.9/{path}"));
+        let usual = Ramdisk { iso: url(iso, "iso?token=x"), kernel: url(kernel, "kernel"), initramfs: url(kernel, "ramdisk") };
         NodeSettings {
-            ramdisk: Ramdisk { iso: url(iso, "iso?token=x"), kernel: url(kernel, "kernel"), initramfs: url(kernel, "ramdisk") },
+            ramdisks: Ramdisks { usual, ..Ramdisks::default() },
             external_url_v6: url(external, "v6"),
             ..settings()
         }

@@ -62,7 +62,6 @@ fn each_variable_sets_its_field() {
         ("WATCH_NAMESPACE", "metal"),
         ("IRONIC_CLIENT_CACHE_TTL", "5s"),
         ("RETRY_PERIOD_SECONDS", "2"),
-        ("DEPLOY_KERNEL_BY_ARCH", "x86_64:http://images/kernel"),
     ];
     let read = read(&variables, &["/login/ironic/password", "/ca"]).unwrap();
     assert_eq!(Ok(&read.ironic.endpoint), Endpoint::parse(ENDPOINT.1).as_ref());
@@ -73,16 +72,58 @@ fn each_variable_sets_its_field() {
     assert_eq!((read.slots, read.workers), (3, Some(17)));
     let node = read.node;
     assert!(node.provisioning_network_disabled && !node.fake_hardware);
-    assert_eq!(node.ramdisk.kernel.as_deref(), Some("http://images/kernel"));
-    assert_eq!(node.ramdisk.initramfs.as_deref(), Some("http://images/ramdisk"));
-    assert_eq!(node.ramdisk.iso.as_deref(), Some("http://images/iso"));
+    let usual = node.ramdisks.usual;
+    assert_eq!(usual.kernel.as_deref(), Some("http://images/kernel"));
+    assert_eq!(usual.initramfs.as_deref(), Some("http://images/ramdisk"));
+    assert_eq!(usual.iso.as_deref(), Some("http://images/iso"));
     assert_eq!(
         (node.live_iso_boot_device.as_str(), node.direct_boot_device.as_str()),
         ("Never", "Always")
     );
     assert_eq!(node.external_url_v6.as_deref(), Some("https://[2001:db8::1]:6385"));
     assert_eq!(read.namespace.as_deref(), Some("metal"));
-    assert_eq!(read.warnings.len(), 3, "{:?}", read.warnings);
+    assert_eq!(read.warnings.len(), 2, "{:?}", read.warnings);
+}
+
+/// As with the Go manager: the variable of one architecture, then the list, then the common one.
+#[test]
+fn agents_of_an_architecture_are_those_of_its_variables_then_of_the_lists() {
+    let variables = [
+        ENDPOINT,
+        ("DEPLOY_ISO_URL", "http://images/iso"),
+        (
+            "DEPLOY_ISO_BY_ARCH",
+            "AArch64:http://images/list-arm, riscv64:https://images/list-risc,aarch64:http://images/second",
+        ),
+        ("DEPLOY_ISO_URL_X86_64", "http://images/x86"),
+        (
+            "DEPLOY_KERNEL_BY_ARCH",
+            "x86_64:http://images/list-kernel,aarch64:http://images/arm-kernel",
+        ),
+        ("DEPLOY_RAMDISK_BY_ARCH", "x86_64:http://images/list-ramdisk"),
+        ("DEPLOY_KERNEL_URL_X86_64", "http://images/kernel"),
+        ("DEPLOY_RAMDISK_URL_AARCH64", "http://images/arm-ramdisk"),
+        ("DEPLOY_ISO_URL_AARCH64", ""),
+    ];
+    let ramdisks = read(&variables, &[]).unwrap().node.ramdisks;
+    let shown = ramdisks.by_architecture.iter().map(|(architecture, of)| {
+        let text = |url: &Option<String>| url.as_deref().unwrap_or("-").replace("http://images/", "");
+        format!(
+            "{architecture} {} {} {}",
+            text(&of.kernel),
+            text(&of.initramfs),
+            text(&of.iso)
+        )
+    });
+    assert_eq!(
+        shown.collect::<Vec<_>>(),
+        [
+            "aarch64 arm-kernel arm-ramdisk list-arm",
+            "riscv64 - - https://images/list-risc",
+            "x86_64 kernel list-ramdisk x86",
+        ]
+    );
+    assert_eq!(ramdisks.usual.iso.as_deref(), Some("http://images/iso"));
 }
 
 #[test]
@@ -91,7 +132,7 @@ fn each_variable_without_effect_is_named_with_the_reason() {
         .iter()
         .filter(|variable| variable.description.starts_with("Ignored"));
     let ignored: Vec<&str> = ignored.map(|variable| variable.name).collect();
-    assert_eq!(ignored.len(), 13);
+    assert_eq!(ignored.len(), 4);
     for variable in ignored {
         let warnings = read(&[ENDPOINT, (variable, "x")], &[]).unwrap().warnings;
         assert!(
@@ -121,6 +162,19 @@ fn an_invalid_value_is_reported_with_variable_and_fix() {
         ("DEPLOY_KERNEL_URL", "http://images/kernel", "write both"),
         ("DEPLOY_RAMDISK_URL", "http://images/ramdisk", "write both"),
         ("DEPLOY_ISO_URL", "images/hunter2.iso", "write one such as"),
+        ("DEPLOY_ISO_URL_AARCH64", "images/hunter2.iso", "write one such as"),
+        ("DEPLOY_ISO_BY_ARCH", "http://hunter2/iso", "write one such as x86_64:"),
+        ("DEPLOY_ISO_BY_ARCH", "x86_64:hunter2", "write one such as x86_64:"),
+        (
+            "DEPLOY_KERNEL_URL_AARCH64",
+            "http://images/kernel",
+            "a kernel of aarch64 needs its ramdisk",
+        ),
+        (
+            "DEPLOY_RAMDISK_BY_ARCH",
+            "x86_64:http://images/r",
+            "a ramdisk of x86_64 needs its kernel",
+        ),
         ("PROVISIONING_LIMIT", "many", "from 0"),
         ("BMO_CONCURRENCY", "0", "from 1"),
         ("PROVISIONING_NETWORK_DISABLED", "yes", "true or false"),

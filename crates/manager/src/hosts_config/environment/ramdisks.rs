@@ -1,0 +1,125 @@
+//! The variables with the ramdisk of the agent, for each architecture.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use metal3_hosts::node::{Ramdisk, Ramdisks};
+
+use super::{Reader, is_url};
+
+/// Variables with the kernel, the ramdisk and the ISO of the agent for an architecture.
+const BY_ARCHITECTURE: [(&str, [&str; 3]); 2] = [
+    (
+        "x86_64",
+        [
+            "DEPLOY_KERNEL_URL_X86_64",
+            "DEPLOY_RAMDISK_URL_X86_64",
+            "DEPLOY_ISO_URL_X86_64",
+        ],
+    ),
+    (
+        "aarch64",
+        [
+            "DEPLOY_KERNEL_URL_AARCH64",
+            "DEPLOY_RAMDISK_URL_AARCH64",
+            "DEPLOY_ISO_URL_AARCH64",
+        ],
+    ),
+];
+
+impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
+    /// The ramdisks of the agent. Of two variables for one architecture its own takes precedence, as with the Go manager.
+    pub(super) fn ramdisks(&mut self) -> Ramdisks {
+        let usual = Ramdisk {
+            kernel: self.url("DEPLOY_KERNEL_URL"),
+            initramfs: self.url("DEPLOY_RAMDISK_URL"),
+            iso: self.url("DEPLOY_ISO_URL"),
+        };
+        self.require_pair(&usual, ("DEPLOY_KERNEL_URL", "DEPLOY_RAMDISK_URL"), "");
+        let mut of = BTreeMap::<String, Ramdisk>::new();
+        for (architecture, url) in self.urls_by_architecture("DEPLOY_KERNEL_BY_ARCH") {
+            of.entry(architecture).or_default().kernel = Some(url);
+        }
+        for (architecture, url) in self.urls_by_architecture("DEPLOY_RAMDISK_BY_ARCH") {
+            of.entry(architecture).or_default().initramfs = Some(url);
+        }
+        for (architecture, url) in self.urls_by_architecture("DEPLOY_ISO_BY_ARCH") {
+            of.entry(architecture).or_default().iso = Some(url);
+        }
+        for (architecture, [kernel, initramfs, iso]) in BY_ARCHITECTURE {
+            let urls = [self.url(kernel), self.url(initramfs), self.url(iso)];
+            if let [None, None, None] = urls {
+                continue;
+            }
+            let ramdisk = of.entry(architecture.to_owned()).or_default();
+            let [kernel, initramfs, iso] = urls;
+            ramdisk.kernel = kernel.or_else(|| ramdisk.kernel.take());
+            ramdisk.initramfs = initramfs.or_else(|| ramdisk.initramfs.take());
+            ramdisk.iso = iso.or_else(|| ramdisk.iso.take());
+        }
+        for (architecture, ramdisk) in &of {
+            self.require_pair(
+                ramdisk,
+                ("DEPLOY_KERNEL_BY_ARCH", "DEPLOY_RAMDISK_BY_ARCH"),
+                architecture,
+            );
+        }
+        Ramdisks {
+            usual,
+            by_architecture: of,
+        }
+    }
+
+    /// A kernel boots only with its ramdisk.
+    // differs: `agent-pair`. The Go manager takes the other one of another architecture.
+    fn require_pair(
+        &mut self,
+        ramdisk: &Ramdisk,
+        (kernel, initramfs): (&'static str, &'static str),
+        architecture: &str,
+    ) {
+        let of = if architecture.is_empty() {
+            String::new()
+        } else {
+            format!(" of {architecture}")
+        };
+        match (&ramdisk.kernel, &ramdisk.initramfs) {
+            (Some(_), None) => {
+                self.wrong(
+                    initramfs,
+                    &format!("a kernel{of} needs its ramdisk; write both or neither"),
+                );
+            }
+            (None, Some(_)) => {
+                self.wrong(
+                    kernel,
+                    &format!("a ramdisk{of} needs its kernel; write both or neither"),
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// A list such as `x86_64:http://host/file,aarch64:http://host/other`. The first entry of an architecture counts.
+    fn urls_by_architecture(&mut self, variable: &'static str) -> BTreeMap<String, String> {
+        let mut urls = BTreeMap::new();
+        for entry in self
+            .text(variable)
+            .unwrap_or_default()
+            .split(',')
+            .map(str::trim)
+            .filter(|entry| !entry.is_empty())
+        {
+            match entry.split_once(':').filter(|(name, url)| !name.is_empty() && is_url(url)) {
+                Some((name, url)) => {
+                    urls.entry(name.to_ascii_lowercase()).or_insert_with(|| url.to_owned());
+                }
+                None => self.wrong(
+                    variable,
+                    "is not a list of architectures with URLs; write one such as x86_64:http://host/file,aarch64:http://host/other",
+                ),
+            }
+        }
+        urls
+    }
+}
