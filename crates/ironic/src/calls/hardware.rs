@@ -4,9 +4,11 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::NodeRef;
-use crate::model::hardware::{BiosSetting, FirmwareComponent, Subscriptions, VirtualMedia};
+use crate::model::hardware::{
+    BiosSetting, CreatedSubscription, FirmwareComponent, NewSubscription, Subscription, Subscriptions, VirtualMedia,
+};
 use crate::model::page::{self, Page};
-use crate::request::{Call, Effect, Method, order, read, read_with};
+use crate::request::{Call, Effect, Method, change, order, read, read_with};
 use crate::text::{self, ControlCharacter};
 use crate::version::LIST_VIRTUAL_MEDIA;
 
@@ -77,6 +79,34 @@ pub fn detach_virtual_cd(node: &NodeRef) -> Call<()> {
 pub fn subscriptions(node: &NodeRef) -> Call<Subscriptions> {
     let path = ["nodes", node.segment(), "vendor_passthru"];
     read("list event subscriptions", &path).with_query("method", "get_all_subscriptions")
+}
+
+/// One event subscription of the BMC. Ironic takes its identifier in the body, and fails when the BMC has none of it.
+///
+/// # Errors
+/// When the identifier has a control character.
+pub fn subscription(node: &NodeRef, id: &str) -> Result<Call<Subscription>, ControlCharacter> {
+    let body = json!({"id": id});
+    text::check("subscription", &body)?;
+    let path = ["nodes", node.segment(), "vendor_passthru"];
+    let request = read("read an event subscription", &path);
+    Ok(request.with_query("method", "get_subscription").with_body(body))
+}
+
+/// Creates an event subscription in the BMC. A second request creates a second one. The response comes after the BMC has
+/// done it.
+///
+/// # Errors
+/// When a text has a control character.
+pub fn create_subscription(
+    node: &NodeRef,
+    new: &NewSubscription,
+) -> Result<Call<CreatedSubscription>, ControlCharacter> {
+    let body = new.body();
+    text::check("subscription", &body)?;
+    let path = ["nodes", node.segment(), "vendor_passthru"];
+    let request = change("create an event subscription", Method::Post, &path, Effect::Once, body);
+    Ok(request.with_query("method", "create_subscription"))
 }
 
 /// Deletes an event subscription from the BMC.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::model::hardware::NewSubscription;
 use crate::model::state::ProvisionState;
 use crate::request::{Call, Effect, Method, Request};
 use crate::version::{DISABLE_POWER_OFF, LIST_VIRTUAL_MEDIA};
@@ -88,6 +89,14 @@ fn every_request_has_its_method_path_and_body() {
         (
             request_of(hardware::subscriptions(&node())),
             "Get /nodes/U/vendor_passthru?method=get_all_subscriptions",
+        ),
+        (
+            request_of(hardware::subscription(&node(), "abc").unwrap()),
+            r#"Get /nodes/U/vendor_passthru?method=get_subscription {"id":"abc"}"#,
+        ),
+        (
+            request_of(hardware::create_subscription(&node(), &subscription(&[("k", "v"), ("l", "w")])).unwrap()),
+            r#"Post /nodes/U/vendor_passthru?method=create_subscription {"Context":"c","Destination":"https://e/","HttpHeaders":[{"k":"v"},{"l":"w"}]}"#,
         ),
         (
             request_of(hardware::delete_subscription(&node(), "abc").unwrap()),
@@ -331,4 +340,29 @@ fn recorded_responses_are_decoded() {
         .decode(br#"{"traits": ["CUSTOM_A"]}"#)
         .unwrap();
     assert_eq!(traits, ["CUSTOM_A"]);
+}
+
+fn subscription(headers: &[(&str, &str)]) -> NewSubscription {
+    NewSubscription {
+        destination: "https://e/".to_owned(),
+        context: "c".to_owned(),
+        headers: headers
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
+    }
+}
+
+#[test]
+fn empty_members_of_a_subscription_are_left_out_and_its_headers_are_never_shown() {
+    let mut new = subscription(&[]);
+    new.context = String::new();
+    assert_eq!(new.body(), json!({ "Destination": "https://e/" }));
+    let new = subscription(&[("Authorization", "canary")]);
+    let call = hardware::create_subscription(&node(), &new).unwrap();
+    assert!(call.request().leaks_secret("payload: {'Authorization': 'canary'}"));
+    assert!(!format!("{new:?} {call:?}").contains("canary"));
+    let line_break = subscription(&[("a", "canary\n")]);
+    let error = hardware::create_subscription(&node(), &line_break).unwrap_err();
+    assert!(!error.to_string().contains("canary"), "{error}");
 }

@@ -1,4 +1,6 @@
-//! BIOS settings, firmware components and virtual media of a node.
+//! BIOS settings, firmware components, virtual media and event subscriptions of a node.
+
+use std::fmt;
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -86,20 +88,81 @@ struct Member {
 }
 
 impl Subscriptions {
+    /// The identifiers of the subscriptions, in the order of the BMC.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.members
+            .iter()
+            .filter_map(|member| member.path.trim_end_matches('/').rsplit('/').next())
+    }
+
+    /// Whether these are all subscriptions of the BMC.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.next.is_none() && self.count.is_none_or(|count| count <= self.members.len())
+    }
+
     /// Whether the collection contains a subscription of this identifier; `None` when it is incomplete and the part
     /// does not contain it.
     #[must_use]
     pub fn contain(&self, id: &str) -> Option<bool> {
-        let is_member = |member: &Member| {
-            let last = member.path.trim_end_matches('/').rsplit('/').next();
-            last == Some(id)
-        };
-        let is_complete = self.next.is_none() && self.count.is_none_or(|count| count <= self.members.len());
-        match self.members.iter().any(is_member) {
+        match self.ids().any(|member| member == id) {
             true => Some(true),
-            false => is_complete.then_some(false),
+            false => self.is_complete().then_some(false),
         }
     }
+}
+
+/// An event subscription as its BMC reports it. No BMC reports the HTTP headers.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+pub struct Subscription {
+    /// The URL that events are sent to.
+    #[serde(default, rename = "Destination")]
+    pub destination: Option<String>,
+    /// The text that comes with each event.
+    #[serde(default, rename = "Context")]
+    pub context: Option<String>,
+}
+
+/// An event subscription to create. It is not printed: the headers may contain a login.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NewSubscription {
+    /// The URL that events are sent to.
+    pub destination: String,
+    /// The text that comes with each event; empty for none.
+    pub context: String,
+    /// HTTP headers of each event: name and value.
+    pub headers: Vec<(String, String)>,
+}
+
+impl NewSubscription {
+    /// The body of the request. What is empty is left out: Ironic has the same defaults as the BMC.
+    pub(crate) fn body(&self) -> Value {
+        let mut body = serde_json::Map::new();
+        body.insert("Destination".to_owned(), self.destination.as_str().into());
+        if !self.context.is_empty() {
+            body.insert("Context".to_owned(), self.context.as_str().into());
+        }
+        if !self.headers.is_empty() {
+            let headers = self.headers.iter();
+            let headers = headers.map(|(name, value)| Value::from_iter([(name.as_str(), value.as_str())]));
+            body.insert("HttpHeaders".to_owned(), headers.collect());
+        }
+        Value::Object(body)
+    }
+}
+
+impl fmt::Debug for NewSubscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewSubscription").finish_non_exhaustive()
+    }
+}
+
+/// The response to the creation of an event subscription.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+pub struct CreatedSubscription {
+    /// The BMC's identifier.
+    #[serde(rename = "Id")]
+    pub id: String,
 }
 
 #[cfg(test)]
