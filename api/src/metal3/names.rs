@@ -25,6 +25,9 @@ pub const INSPECT_ANNOTATION: &str = "inspect.metal3.io";
 pub const INSPECTION_DISABLED: &str = "disabled";
 /// Hardware details as JSON, supplied by the user when inspection is disabled.
 pub const HARDWARE_DETAILS_ANNOTATION: &str = "inspect.metal3.io/hardwaredetails";
+/// Where this program creates, or has created, an event subscription, as JSON: the node, and the equal subscriptions that the
+/// BMC had before.
+pub const SUBSCRIPTION_RECORD_ANNOTATION: &str = "bmceventsubscription.metal3.io/record";
 
 // Labels.
 
@@ -45,6 +48,8 @@ pub const HOST_FINALIZER: &str = "baremetalhost.metal3.io";
 pub const HARDWARE_DATA_FINALIZER: &str = "baremetalhost.metal3.io/hardwareData";
 /// Keeps a Secret while a host needs it.
 pub const SECRET_FINALIZER: &str = "baremetalhost.metal3.io/secret";
+/// Keeps an event subscription until it is deleted from the BMC.
+pub const SUBSCRIPTION_FINALIZER: &str = "bmceventsubscription.metal3.io";
 
 /// Types of the conditions of a host.
 pub mod host_condition {

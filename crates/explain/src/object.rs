@@ -158,7 +158,6 @@ impl ObjectId {
     pub(crate) fn is_unserved(&self) -> bool {
         self.is::<PreprovisioningImage>()
             || self.is::<DataImage>()
-            || self.is::<BMCEventSubscription>()
             || self.is::<HostClaim>()
             || self.is::<HostNetworkAttachment>()
             || self.is::<BareMetalSwitch>()

@@ -7,12 +7,14 @@
 
 pub mod action;
 pub mod facts;
+pub mod live;
 pub mod names;
 pub mod needs;
 pub mod node;
 pub mod plan;
 pub mod reconciler;
 pub mod settings;
+pub mod subscription;
 #[cfg(test)]
 mod tests;
 pub mod unserved;

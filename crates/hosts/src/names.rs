@@ -174,6 +174,41 @@ pub mod wait_reason {
     }
 }
 
+/// Reasons of waits and Events of BMCEventSubscriptions. The kind has no conditions.
+pub mod subscription_reason {
+    use metal3_domain::reasons;
+
+    reasons! {
+        /// Event: the BMC has the subscription.
+        pub(crate) CREATED = "SubscriptionCreated";
+        /// Event: the BMC of the host's new node does not have the subscription.
+        pub(crate) LOST = "SubscriptionLost";
+        /// Event: the BMC keeps a subscription with the identifier of a deleted object, which is another one.
+        pub(crate) LEFT = "SubscriptionLeft";
+        /// The spec cannot be served.
+        pub(crate) INVALID = "SubscriptionInvalid";
+        pub(crate) PAUSED = "Paused";
+        pub(crate) MOVING = "Moving";
+        pub(crate) GO_MANAGER_RUNS = "GoManagerRuns";
+        pub(crate) HOST_ABSENT = "HostAbsent";
+        pub(crate) HOST_PAUSED = "HostPaused";
+        pub(crate) HOST_DELETED = "HostDeleted";
+        pub(crate) HOST_DETACHED = "HostDetached";
+        pub(crate) HOST_NOT_REGISTERED = "HostNotRegistered";
+        pub(crate) HEADERS_UNUSABLE = "HeadersUnusable";
+        pub(crate) NODE_ABSENT = "NodeAbsent";
+        pub(crate) NODE_LOCKED = "NodeLocked";
+        pub(crate) STATE_UNKNOWN = "StateUnknown";
+        /// The driver or the BMC has no event subscriptions.
+        pub(crate) UNSUPPORTED = "SubscriptionsUnsupported";
+        pub(crate) CREATION_FAILED = "SubscriptionFailed";
+        /// The response to the creation is lost.
+        pub(crate) CREATION_UNCONFIRMED = "SubscriptionUnconfirmed";
+        /// The BMC has the subscription of a deleted object.
+        pub(crate) STILL_IN_BMC = "SubscriptionInBMC";
+    }
+}
+
 /// Reasons about kinds without a controller, and why a finalizer of the Go manager stays on their objects.
 pub mod unserved_reason {
     use metal3_domain::reasons;

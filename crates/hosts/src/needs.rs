@@ -36,10 +36,18 @@ role! {
 }
 
 role! {
+    /// Event subscriptions: the host is read before each request to its BMC, and the Secret with the HTTP headers by name.
+    pub struct Subscriptions {
+        BMCEventSubscription: Get, List, Watch, Patch, PatchStatus;
+        BareMetalHost: Get;
+        Secret: Get;
+    }
+}
+
+role! {
     /// Kinds without a controller: they are reported at the start, and finalizers of the Go manager are removed from
     /// objects that are deleted.
     pub struct UnservedKinds {
-        BMCEventSubscription: Get, List, Watch, Patch, PatchStatus;
         BareMetalHost: Get;
         BareMetalSwitch: List;
         DataImage: Get, List, Watch, Patch, PatchStatus;

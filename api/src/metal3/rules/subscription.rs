@@ -4,10 +4,9 @@ use metal3_domain::destination::{DestinationError, check_destination};
 
 use super::{split_message, text};
 use crate::metal3::v1alpha1::BMCEventSubscription;
-use crate::rules::{AdmissionRules, Findings, Rule, Unserved};
+use crate::rules::{AdmissionRules, Findings, Rule};
 
 impl AdmissionRules for BMCEventSubscription {
-    const UNSERVED: Option<Unserved> = Some(Unserved::by_host_operator("the BMC sends no events"));
     const RULES: &'static [Rule<Self>] = &[
         Rule::on_create("host-named", "`spec.hostName` names a host.", host_is_named),
         Rule::on_create(

@@ -14,6 +14,7 @@ mod remediation;
 mod row;
 mod settings;
 mod shared;
+mod subscriptions;
 mod templates;
 mod unserved;
 
@@ -42,6 +43,8 @@ pub enum Area {
     Settings,
     /// HostFirmwareComponents.
     Components,
+    /// BMCEventSubscription.
+    Subscriptions,
     /// The kinds of hosts that have no controller.
     Unserved,
     /// IPPool, IPClaim and IPAddress.
@@ -52,7 +55,7 @@ pub enum Area {
 
 impl Area {
     /// All areas, in the order of the index.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Shared,
         Self::Clusters,
         Self::Machines,
@@ -62,6 +65,7 @@ impl Area {
         Self::Hosts,
         Self::Settings,
         Self::Components,
+        Self::Subscriptions,
         Self::Unserved,
         Self::Addresses,
         Self::Process,
@@ -80,6 +84,7 @@ impl Area {
             Self::Hosts => hosts::ROWS,
             Self::Settings => settings::ROWS,
             Self::Components => components::ROWS,
+            Self::Subscriptions => subscriptions::ROWS,
             Self::Unserved => unserved::ROWS,
             Self::Addresses => addresses::ROWS,
             Self::Process => process::ROWS,
@@ -99,6 +104,7 @@ impl Area {
             Self::Hosts => "hosts",
             Self::Settings => "firmware-settings",
             Self::Components => "firmware-components",
+            Self::Subscriptions => "event-subscriptions",
             Self::Unserved => "kinds-without-controller",
             Self::Addresses => "addresses",
             Self::Process => "process",
@@ -118,9 +124,8 @@ impl Area {
             Self::Hosts => "BareMetalHost",
             Self::Settings => "HostFirmwareSettings",
             Self::Components => "HostFirmwareComponents",
-            Self::Unserved => {
-                "DataImage, BMCEventSubscription, PreprovisioningImage, and other kinds without a controller"
-            }
+            Self::Subscriptions => "BMCEventSubscription",
+            Self::Unserved => "DataImage, PreprovisioningImage, and other kinds without a controller",
             Self::Addresses => "IPPool, IPClaim, IPAddress, IPAddressClaim",
             Self::Process => "The program",
         }

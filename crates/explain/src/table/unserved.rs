@@ -80,8 +80,8 @@ pub(super) const ROWS: &[Row] = &[
         [
             "StillInUse",
             "The machine still uses it",
-            "An image is in the virtual drive, the system runs from it, or the BMC still has the subscription.",
-            "Do what the message says: eject the image, delete the subscription, or deprovision the host.",
+            "An image is in the virtual drive, the system runs from it, or the node of the host boots from it.",
+            "Do what the message says: eject the image, or deprovision the host.",
         ],
     ),
 ];

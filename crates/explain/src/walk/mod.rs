@@ -9,6 +9,7 @@ mod host;
 mod machine;
 mod remediation;
 mod stated;
+mod subscription;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +22,9 @@ use metal3_api::infrastructure::v1beta2::{
 };
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_api::kind::Kind;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostFirmwareComponents, HostFirmwareSettings};
+use metal3_api::metal3::v1alpha1::{
+    BMCEventSubscription, BareMetalHost, HardwareData, HostFirmwareComponents, HostFirmwareSettings,
+};
 use metal3_domain::uri::public_text;
 use serde_json::Value;
 
@@ -199,6 +202,7 @@ impl Walk<'_> {
             at if at.is::<IPAddressClaim>() => self.ip_address_claim(at),
             at if at.is::<IPPool>() => self.pool(at),
             at if at.is::<BareMetalHost>() => self.host(at),
+            at if at.is::<BMCEventSubscription>() => self.subscription(at),
             at if at.is::<Metal3Remediation>() => self.remediation(at),
             at if at.is::<Metal3MachineTemplate>() => self.machine_template(at),
             at if at.is::<HostFirmwareSettings>() => self.firmware_settings(at),

@@ -2,14 +2,7 @@
 
 use std::time::Duration;
 
-/// The result of a live read. Unread and failed are two different results, and neither is an absence.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Reading<T> {
-    NotRead,
-    /// Why nothing is known, as a short constant text: it is part of a status.
-    Failed(String),
-    Known(T),
-}
+use crate::live::{GoManager, Reading};
 
 /// What is specific to the kind of the object.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,21 +12,8 @@ pub(super) enum Subject {
         /// Whether the status records that it was inserted.
         is_recorded: bool,
     },
-    /// An event subscription of the host's BMC.
-    Subscription {
-        /// The BMC's identifier, if the status records one.
-        id: Option<String>,
-    },
     /// An image for the agent of the host.
     AgentImage,
-}
-
-/// Whether a Go manager serves the kinds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum GoManager {
-    Absent,
-    /// It runs: a sentence about its Deployment.
-    Running(String),
 }
 
 /// The host of the object.
@@ -82,15 +62,6 @@ pub(super) enum Media {
     Unsupported,
 }
 
-/// Whether the BMC lists the subscription.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Listed {
-    No,
-    Yes,
-    /// The BMC returned a part of its list.
-    Incomplete,
-}
-
 /// All of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Facts {
@@ -107,9 +78,6 @@ pub(super) struct Facts {
     pub(super) absent_for: Duration,
     pub(super) node: Reading<NodeView>,
     pub(super) media: Reading<Media>,
-    pub(super) listed: Reading<Listed>,
-    /// Whether this reconcile deleted the subscription.
-    pub(super) was_sent: bool,
 }
 
 /// A read that a decision needs.
@@ -119,5 +87,4 @@ pub(super) enum Read {
     Host,
     Node,
     Media,
-    Subscriptions,
 }

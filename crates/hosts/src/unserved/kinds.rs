@@ -2,7 +2,7 @@
 
 use metal3_api::kind::Kind;
 use metal3_api::meta::{Condition, ConditionStatus, Time};
-use metal3_api::metal3::v1alpha1::{BMCEventSubscription, DataImage, DataImageError, PreprovisioningImage};
+use metal3_api::metal3::v1alpha1::{DataImage, DataImageError, PreprovisioningImage};
 use metal3_ironic::model::node::Node;
 use metal3_runtime::access::{Permits, verb};
 use metal3_runtime::condition::set_condition;
@@ -45,7 +45,6 @@ pub(super) trait Permitted<K>:
 }
 
 impl Permitted<DataImage> for UnservedKinds {}
-impl Permitted<BMCEventSubscription> for UnservedKinds {}
 impl Permitted<PreprovisioningImage> for UnservedKinds {}
 
 impl Finalized for DataImage {
@@ -68,26 +67,6 @@ impl Finalized for DataImage {
             error.message = message.to_owned();
             error.count = error.count.saturating_add(1);
         }
-        reporting
-    }
-}
-
-impl Finalized for BMCEventSubscription {
-    const CONTROLLER: &'static str = "bmceventsubscription";
-
-    fn subject(&self) -> Subject {
-        Subject::Subscription {
-            id: self.status.subscription_id.clone().filter(|id| !id.is_empty()),
-        }
-    }
-
-    fn host(&self) -> Option<&str> {
-        self.spec.host_name.as_deref().filter(|name| !name.is_empty())
-    }
-
-    fn reporting(&self, _: Reason, message: &str, _: Time) -> Self {
-        let mut reporting = self.clone();
-        reporting.status.error = Some(message.to_owned());
         reporting
     }
 }

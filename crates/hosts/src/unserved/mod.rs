@@ -9,8 +9,7 @@
 //! while it waits.
 //!
 //! Invariants: only finalizers of the Go manager are removed, and only by a patch of the version that was read; no status
-//! of an object is written that a running Go manager serves; the only change in Ironic is the deletion of the subscription
-//! that the object records, while its host exists and neither of them is moved to another cluster.
+//! of an object is written that a running Go manager serves; nothing is changed in Ironic.
 
 mod facts;
 mod kinds;
@@ -24,47 +23,39 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::BoxFuture;
 use kube_core::PartialObjectMeta;
 use metal3_api::cluster::names::DELETE_FOR_MOVE_ANNOTATION;
 use metal3_api::meta::Time;
-use metal3_api::metal3::v1alpha1::{BMCEventSubscription, DataImage, PreprovisioningImage};
+use metal3_api::metal3::v1alpha1::{DataImage, PreprovisioningImage};
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_ironic::Client;
-use metal3_ironic::calls::{NodeRef, hardware};
 use metal3_runtime::cache::{Identity, Key, SharedCache};
 use metal3_runtime::events::EventRecorder;
-use metal3_runtime::guard::GuardStatus;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::patch::{Changes, remove_finalizer};
 use metal3_runtime::plan::Observed;
 use metal3_runtime::watch::{WatchConfig, WatchSet};
-use metal3_runtime::work::{Category, Controller, Fault, Next, Reconciler};
-use metal3_runtime::write::{MetadataOf, Mode, Writer};
+use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
+use metal3_runtime::write::{MetadataOf, Writer};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use crate::live::{GoManagerCheck, NodeSearch, Reading};
 use crate::needs::UnservedKinds;
-use crate::reconciler::Permit;
-use facts::{Facts, HostView, Reading, Subject};
+use facts::{Facts, HostView};
 use kinds::{Finalized, Permitted};
 use observe::{Found, Observer};
 use plan::{Step, Wait, plan};
 use report::Report;
 
-/// Reads per decision, a deletion and its second look included.
-const STEPS: usize = 8;
+/// Reads per decision, and its end.
+const STEPS: usize = 5;
 const READ_FAILED: &str = "a live read failed";
-const IRONIC: Category = Category::new("ironic");
-
-/// Reads whether a Go manager of hosts runs now.
-pub type GoManagerCheck = Arc<dyn Fn() -> BoxFuture<'static, GuardStatus> + Send + Sync>;
 
 /// Metadata of the kinds with finalizers. Clones share it.
 #[derive(Clone, Default)]
 pub struct Caches {
     data_images: SharedCache<PartialObjectMeta<DataImage>>,
-    subscriptions: SharedCache<PartialObjectMeta<BMCEventSubscription>>,
     agent_images: SharedCache<PartialObjectMeta<PreprovisioningImage>>,
 }
 
@@ -74,7 +65,6 @@ impl Caches {
     pub fn watches(&self, config: &WatchConfig) -> WatchSet<UnservedKinds> {
         WatchSet::new(config)
             .optional_metadata(&self.data_images)
-            .optional_metadata(&self.subscriptions)
             .optional_metadata(&self.agent_images)
     }
 }
@@ -89,8 +79,6 @@ pub struct Parts {
     pub namespace: Option<String>,
     /// The Ironic client.
     pub ironic: Client,
-    /// Whether a request to Ironic may be sent now.
-    pub permit: Permit,
     /// Whether a Go manager runs now.
     pub go_manager: GoManagerCheck,
     /// Whether a node is a host's also by the host's name without the namespace.
@@ -107,7 +95,6 @@ pub struct Parts {
 #[must_use = "it does nothing until it runs"]
 pub struct Running {
     data_images: Controller<Finalizers<DataImage>>,
-    subscriptions: Controller<Finalizers<BMCEventSubscription>>,
     agent_images: Controller<Finalizers<PreprovisioningImage>>,
     report: Report,
     caches: Caches,
@@ -119,7 +106,6 @@ impl Running {
         let report = stop.run_until_cancelled(self.report.send(&self.caches));
         futures::join!(
             self.data_images.run(stop.clone()),
-            self.subscriptions.run(stop.clone()),
             self.agent_images.run(stop.clone()),
             report,
         );
@@ -131,7 +117,6 @@ pub fn controllers(parts: Parts, writer: &Writer<UnservedKinds>) -> Running {
     let caches = parts.caches.clone();
     Running {
         data_images: controller(&parts, &caches.data_images, writer),
-        subscriptions: controller(&parts, &caches.subscriptions, writer),
         agent_images: controller(&parts, &caches.agent_images, writer),
         report: Report {
             client: parts.client,
@@ -153,11 +138,12 @@ where
     let reconciler = Finalizers {
         cache: cache.clone(),
         observer: Observer {
-            ironic: parts.ironic.clone(),
+            nodes: NodeSearch {
+                ironic: parts.ironic.clone(),
+                plain_node_names: parts.plain_node_names,
+            },
             go_manager: Arc::clone(&parts.go_manager),
-            plain_node_names: parts.plain_node_names,
         },
-        permit: Arc::clone(&parts.permit),
         clock: Arc::clone(&parts.clock),
         seen: Mutex::default(),
     };
@@ -171,7 +157,6 @@ where
 struct Finalizers<K: Finalized> {
     cache: SharedCache<PartialObjectMeta<K>>,
     observer: Observer,
-    permit: Permit,
     clock: Arc<dyn Clock>,
     seen: Mutex<BTreeMap<Key, Seen>>,
 }
@@ -214,12 +199,6 @@ where
                     facts.absent_for = self.absent_for(key, &facts.host);
                 }
                 Step::Remove(finalizer) => return self.remove(key, &object, finalizer, writer).await,
-                Step::DeleteSubscription if writer.mode() == Mode::ObserveOnly => return Ok(Next::Done),
-                Step::DeleteSubscription => {
-                    self.delete_subscription(key, &facts.subject, &found).await?;
-                    facts.was_sent = true;
-                    facts.listed = Reading::NotRead;
-                }
                 Step::Wait(wait) => return self.wait(key, &object, wait, writer).await,
             }
         }
@@ -246,8 +225,6 @@ where
             absent_for: Duration::ZERO,
             node: Reading::NotRead,
             media: Reading::NotRead,
-            listed: Reading::NotRead,
-            was_sent: false,
         }
     }
 
@@ -290,23 +267,6 @@ where
         writer.patch::<K>(&MetadataOf(&self.cache), key, patch).await?;
         tracing::info!(kind = K::KIND, %key, finalizer, "removed a finalizer that the Go manager left");
         Ok(Next::Requeue)
-    }
-
-    async fn delete_subscription(&self, key: &Key, subject: &Subject, found: &Found) -> Result<(), Fault> {
-        let (Some(node), Subject::Subscription { id: Some(id) }) = (&found.node, subject) else {
-            return Err(Fault::bug("a subscription without node or identifier"));
-        };
-        let op = "delete an event subscription";
-        let call = hardware::delete_subscription(&NodeRef::from(&node.uuid), id)
-            .map_err(|error| Fault::transient(op, IRONIC, error))?;
-        let send_permit = self.observer.ironic.send_permit().await;
-        (self.permit)().map_err(|blocked| Fault::transient(op, Category::WRITE_BLOCKED, blocked))?;
-        match self.observer.ironic.send_with(&send_permit, &call).await {
-            Ok(_) => tracing::info!(%key, node = %node.uuid, "deleted an event subscription that the Go manager left"),
-            // The next list shows whether it had an effect.
-            Err(error) => tracing::warn!(%key, node = %node.uuid, %error, "an event subscription was not deleted"),
-        }
-        Ok(())
     }
 
     async fn wait(&self, key: &Key, object: &K, wait: Wait, writer: &Writer<UnservedKinds>) -> Result<Next, Fault> {

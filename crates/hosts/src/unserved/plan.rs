@@ -1,15 +1,15 @@
 //! The decision about one object. Pure.
 //!
 //! A finalizer of the Go manager is removed only from an object that is deleted, while no Go manager runs, and after
-//! live reads that show that nothing is left of it in Ironic or in the BMC. Nothing is deleted from the BMC of a host that
-//! is moved, or that is absent while its node exists: another cluster may serve it. differs (`unserved-finalizers`): the Go
+//! live reads that show that nothing is left of it in Ironic or in the BMC. differs (`unserved-finalizers`): the Go
 //! manager also removes that of a DataImage whose host is detached or absent, without a look at the node.
 
 use std::time::Duration;
 
 use metal3_runtime::reason::Reason;
 
-use super::facts::{DriveUse, Facts, GoManager, HostView, Listed, Media, NodeView, Read, Reading, Subject};
+use super::facts::{DriveUse, Facts, HostView, Media, NodeView, Read, Subject};
+use crate::live::{GoManager, Reading};
 use crate::names::unserved_reason::{
     GO_MANAGER_RUNS, HOST_ABSENT, HOST_PAUSED, IMAGE_BUILDER, MOVING, NODE_LOCKED, OTHER_FINALIZERS, STATE_UNKNOWN,
     STILL_IN_USE, USED_BY_IRONIC,
@@ -17,7 +17,6 @@ use crate::names::unserved_reason::{
 
 /// Finalizers of the Go manager.
 pub(super) const DATA_IMAGE: &str = "dataimage.metal3.io";
-pub(super) const SUBSCRIPTION: &str = "bmceventsubscription.metal3.io";
 /// Of the controller of hosts, on the image that its node may boot.
 pub(super) const HOST_OF_IMAGE: &str = "baremetalhost.metal3.io/preprovisioningImage";
 /// Of the controller that builds the image: part of the Go manager, or another program.
@@ -31,7 +30,7 @@ pub(super) const IMAGE_BUILDER_GRACE: Duration = Duration::from_mins(10);
 pub(super) const HOST_GRACE: Duration = Duration::from_mins(10);
 /// A wait that usually ends by itself is reported after this time: a task of Ironic takes seconds, a move minutes.
 pub(super) const PATIENCE: Duration = Duration::from_mins(5);
-/// Neither Ironic nor a BMC reports when a drive or a subscription changes.
+/// Neither Ironic nor a BMC reports when a drive changes.
 pub(super) const RECHECK: Duration = Duration::from_mins(1);
 
 /// What to do next.
@@ -42,8 +41,6 @@ pub(super) enum Step {
     Read(Read),
     /// Remove this finalizer.
     Remove(&'static str),
-    /// Delete the subscription from the BMC.
-    DeleteSubscription,
     Wait(Wait),
 }
 
@@ -67,10 +64,6 @@ pub(super) fn plan(facts: &Facts) -> Step {
     };
     if let Some(step) = of_object(facts, finalizer, deleted_for) {
         return step;
-    }
-    // Nothing was created: neither the host nor Ironic matters.
-    if matches!(&facts.subject, Subject::Subscription { id: None }) {
-        return Step::Remove(finalizer);
     }
     if let Some(step) = host(facts, deleted_for) {
         return step;
@@ -102,7 +95,6 @@ pub(super) fn plan(facts: &Facts) -> Step {
     };
     match &facts.subject {
         Subject::DataImage { is_recorded } => drive(facts, finalizer, *is_recorded, (drive_use, deleted_for)),
-        Subject::Subscription { .. } => subscription(facts, finalizer),
         Subject::AgentImage if names_image => in_use(
             "the node of its host boots from this image",
             "wait until the host is registered again without it, or start the Go manager of hosts again",
@@ -178,13 +170,11 @@ fn host(facts: &Facts, deleted_for: Duration) -> Option<Step> {
 const fn is_recorded(subject: &Subject) -> bool {
     match subject {
         Subject::DataImage { is_recorded } => *is_recorded,
-        Subject::Subscription { id } => id.is_some(),
         Subject::AgentImage => false,
     }
 }
 
-/// Whether the BMC of a host that exists may hold a disc or a subscription that the status records. A host without a node
-/// is detached, or Ironic has lost its database: the node comes back. Without the host it stays unknown.
+/// Whether the BMC of a host that exists may hold a disc that the status records. A host without a node is detached, or Ironic has lost its database: the node comes back. Without the host it stays unknown.
 const fn is_left_in_bmc(facts: &Facts) -> bool {
     is_recorded(&facts.subject) && !is_host_absent(facts)
 }
@@ -197,7 +187,6 @@ const fn is_host_absent(facts: &Facts) -> bool {
 fn own_finalizer(facts: &Facts) -> Option<&'static str> {
     let candidates: &[&'static str] = match &facts.subject {
         Subject::DataImage { .. } => &[DATA_IMAGE],
-        Subject::Subscription { .. } => &[SUBSCRIPTION],
         Subject::AgentImage => &[HOST_OF_IMAGE, IMAGE],
     };
     let is_present = |name: &&&str| facts.finalizers.iter().any(|present| present == **name);
@@ -239,30 +228,6 @@ fn drive(facts: &Facts, finalizer: &'static str, is_recorded: bool, (used, delet
             "an image is in the virtual drive of its host",
             "eject it with DELETE /v1/nodes/NODE/vmedia of Ironic, or start the Go manager of hosts again",
         ),
-    }
-}
-
-fn subscription(facts: &Facts, finalizer: &'static str) -> Step {
-    match &facts.listed {
-        Reading::NotRead => Step::Read(Read::Subscriptions),
-        Reading::Failed(why) => unknown(
-            format!("whether the BMC of its host has the subscription is not known ({why})"),
-            RETRIED,
-        ),
-        Reading::Known(Listed::No) => Step::Remove(finalizer),
-        Reading::Known(Listed::Incomplete) => in_use(
-            "the BMC of its host lists a part of its subscriptions",
-            "delete the subscription at the BMC, then remove the finalizer by hand",
-        ),
-        Reading::Known(Listed::Yes) if facts.was_sent => in_use(
-            "the BMC of its host lists the subscription after Ironic deleted it",
-            "delete the subscription at the BMC; this is read again every minute",
-        ),
-        Reading::Known(Listed::Yes) if is_host_absent(facts) => in_use(
-            "its host does not exist in this cluster, Ironic has its node, and the BMC lists the subscription",
-            ELSEWHERE,
-        ),
-        Reading::Known(Listed::Yes) => Step::DeleteSubscription,
     }
 }
 

@@ -49,7 +49,6 @@ impl Report {
         futures::join!(
             listed,
             self.watched(&caches.data_images),
-            self.watched(&caches.subscriptions),
             self.watched(&caches.agent_images),
         );
     }

@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use metal3_runtime::reason::Reason;
 
-use super::facts::{DriveUse, Facts, GoManager, HostView, Listed, Media, NodeView, Read, Reading, Subject};
-use super::plan::{
-    DATA_IMAGE, HOST_GRACE, HOST_OF_IMAGE, IMAGE, IMAGE_BUILDER_GRACE, PATIENCE, SUBSCRIPTION, Step, plan,
-};
+use super::facts::{DriveUse, Facts, HostView, Media, NodeView, Read, Subject};
+use super::plan::{DATA_IMAGE, HOST_GRACE, HOST_OF_IMAGE, IMAGE, IMAGE_BUILDER_GRACE, PATIENCE, Step, plan};
+use crate::live::{GoManager, Reading};
 use crate::names::unserved_reason::{
     GO_MANAGER_RUNS, HOST_ABSENT, HOST_PAUSED, IMAGE_BUILDER, MOVING, NODE_LOCKED, OTHER_FINALIZERS, STATE_UNKNOWN,
     STILL_IN_USE, USED_BY_IRONIC,
@@ -24,8 +23,6 @@ fn facts(subject: Subject, finalizers: &[&str]) -> Facts {
         absent_for: Duration::ZERO,
         node: node(false, false),
         media: Reading::Known(Media::Empty),
-        listed: Reading::Known(Listed::No),
-        was_sent: false,
     }
 }
 
@@ -53,17 +50,12 @@ fn image() -> Facts {
     facts(Subject::DataImage { is_recorded: true }, &[DATA_IMAGE])
 }
 
-fn subscription() -> Facts {
-    let id = Some("abc".to_owned());
-    facts(Subject::Subscription { id }, &[SUBSCRIPTION])
-}
-
 fn agent_image() -> Facts {
     facts(Subject::AgentImage, &[HOST_OF_IMAGE, IMAGE])
 }
 
-fn each() -> [Facts; 3] {
-    [image(), subscription(), agent_image()]
+fn each() -> [Facts; 2] {
+    [image(), agent_image()]
 }
 
 /// The reason of a wait, and whether the status reports it.
@@ -93,7 +85,6 @@ fn object_that_is_not_deleted_or_has_no_finalizer_of_the_go_manager_is_left_alon
 #[test]
 fn finalizer_goes_when_nothing_is_left() {
     assert_eq!(plan(&image()), Step::Remove(DATA_IMAGE));
-    assert_eq!(plan(&subscription()), Step::Remove(SUBSCRIPTION));
     assert_eq!(plan(&agent_image()), Step::Remove(HOST_OF_IMAGE));
     for facts in each() {
         let finalizer = plan(&facts);
@@ -102,7 +93,6 @@ fn finalizer_goes_when_nothing_is_left() {
             absent_for: HOST_GRACE,
             node: Reading::Known(NodeView::Absent),
             media: failed(),
-            listed: failed(),
             ..facts
         };
         assert_eq!(plan(&without_node), finalizer);
@@ -116,7 +106,6 @@ fn node_that_is_absent_while_its_host_stays_does_not_show_that_the_bmc_has_nothi
         ..facts
     };
     assert_eq!(wait(&absent(image())), Some((STATE_UNKNOWN, true)));
-    assert_eq!(wait(&absent(subscription())), Some((STATE_UNKNOWN, true)));
     let unrecorded = facts(Subject::DataImage { is_recorded: false }, &[DATA_IMAGE]);
     assert_eq!(plan(&absent(unrecorded)), Step::Remove(DATA_IMAGE));
     assert_eq!(plan(&absent(agent_image())), Step::Remove(HOST_OF_IMAGE));
@@ -129,7 +118,6 @@ fn each_decision_reads_what_it_needs_in_order_and_nothing_else() {
         host: Reading::NotRead,
         node: Reading::NotRead,
         media: Reading::NotRead,
-        listed: Reading::NotRead,
         ..facts
     };
     let reads = |wanted: Facts| {
@@ -142,18 +130,13 @@ fn each_decision_reads_what_it_needs_in_order_and_nothing_else() {
                 Read::Host => known.host = wanted.host.clone(),
                 Read::Node => known.node = wanted.node.clone(),
                 Read::Media => known.media = wanted.media.clone(),
-                Read::Subscriptions => known.listed = wanted.listed.clone(),
             }
         }
         reads
     };
     let base = [Read::GoManager, Read::Host, Read::Node];
     assert_eq!(reads(image()), [&base[..], &[Read::Media]].concat());
-    assert_eq!(reads(subscription()), [&base[..], &[Read::Subscriptions]].concat());
     assert_eq!(reads(agent_image()), base);
-    let never_made = facts(Subject::Subscription { id: None }, &[SUBSCRIPTION]);
-    assert_eq!(reads(never_made.clone()), [Read::GoManager]);
-    assert_eq!(plan(&never_made), Step::Remove(SUBSCRIPTION));
 }
 
 #[test]
@@ -181,11 +164,6 @@ fn unknown_is_never_absent() {
         ..image()
     };
     assert_eq!(wait(&image), Some((STATE_UNKNOWN, true)));
-    let subscription = Facts {
-        listed: failed(),
-        ..subscription()
-    };
-    assert_eq!(wait(&subscription), Some((STATE_UNKNOWN, true)));
 }
 
 #[test]
@@ -231,28 +209,22 @@ fn assert_reported_when_it_lasts(facts: &Facts, reason: Reason) {
 
 /// Another cluster may serve the node.
 #[test]
-fn nothing_is_deleted_from_the_bmc_of_a_host_that_is_absent() {
+fn disc_of_a_host_that_is_absent_while_its_node_exists_is_kept() {
     let absent = |facts: Facts, absent_for| Facts {
         host: Reading::Known(HostView::Absent),
         absent_for,
         ..facts
-    };
-    let listed = Facts {
-        listed: Reading::Known(Listed::Yes),
-        ..subscription()
     };
     let inserted = Facts {
         media: Reading::Known(Media::Inserted),
         ..image()
     };
     let moment = HOST_GRACE - Duration::from_secs(1);
-    for facts in [listed, inserted] {
-        assert_eq!(wait(&absent(facts.clone(), moment)), Some((HOST_ABSENT, false)));
-        let Step::Wait(wait) = plan(&absent(facts, HOST_GRACE)) else {
-            panic!("something is deleted");
-        };
-        assert!(wait.is_reported && wait.message.contains("in the cluster that has the host"));
-    }
+    assert_eq!(wait(&absent(inserted.clone(), moment)), Some((HOST_ABSENT, false)));
+    let Step::Wait(wait) = plan(&absent(inserted, HOST_GRACE)) else {
+        panic!("the finalizer goes");
+    };
+    assert!(wait.is_reported && wait.message.contains("in the cluster that has the host"));
     let agent_image = absent(agent_image(), Duration::ZERO);
     assert_eq!(plan(&agent_image), Step::Remove(HOST_OF_IMAGE));
     let never_made = facts(Subject::DataImage { is_recorded: false }, &[DATA_IMAGE]);
@@ -299,19 +271,6 @@ fn disc_that_ironic_needs_is_not_to_be_ejected() {
         }
         assert_eq!(wait(&used(DriveUse::LiveImage)), Some((STILL_IN_USE, true)));
     }
-}
-
-#[test]
-fn listed_subscription_is_deleted_once_per_reconcile() {
-    let listed = |listed, was_sent| Facts {
-        listed: Reading::Known(listed),
-        was_sent,
-        ..subscription()
-    };
-    assert_eq!(plan(&listed(Listed::Yes, false)), Step::DeleteSubscription);
-    assert_eq!(wait(&listed(Listed::Yes, true)), Some((STILL_IN_USE, true)));
-    assert_eq!(plan(&listed(Listed::No, true)), Step::Remove(SUBSCRIPTION));
-    assert_eq!(wait(&listed(Listed::Incomplete, false)), Some((STILL_IN_USE, true)));
 }
 
 #[test]

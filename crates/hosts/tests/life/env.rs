@@ -11,9 +11,11 @@ use kube::api::{DeleteParams, PostParams};
 use kube_core::{NamespaceResourceScope, Resource};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::{Clock, Monotonic};
+use metal3_hosts::live;
 use metal3_hosts::reconciler::caches::Caches;
 use metal3_hosts::reconciler::{DeprovisionBudget, Parts, controller};
 use metal3_hosts::settings::Settings;
+use metal3_hosts::subscription;
 use metal3_hosts::unserved;
 use metal3_ironic::Client;
 use metal3_ironic::endpoint::{Endpoint, Settings as IronicSettings};
@@ -57,6 +59,8 @@ pub(crate) struct Setup {
     pub(crate) newest: Option<Microversion>,
     /// Whether the controllers of kinds without a controller run, too.
     pub(crate) unserved: bool,
+    /// Whether the controller of event subscriptions runs, too.
+    pub(crate) subscriptions: bool,
     /// Whether a node with the name of the host alone is the host's.
     pub(crate) plain_node_names: bool,
     /// How far the clock of Ironic is ahead.
@@ -71,6 +75,7 @@ impl Default for Setup {
             pace: Pace::default(),
             newest: None,
             unserved: false,
+            subscriptions: false,
             plain_node_names: false,
             ironic_ahead: TimeDelta::zero(),
         }
@@ -137,6 +142,7 @@ impl TestEnv {
             metrics: Arc::clone(&metrics),
             slots: setup.slots,
             unserved: setup.unserved,
+            subscriptions: setup.subscriptions,
             plain_node_names: setup.plain_node_names,
         };
         let (mut killed, mut crashed) = (interceptor.kills(), cluster.crashes());
@@ -330,6 +336,7 @@ pub(crate) struct Program {
     pub(crate) metrics: Arc<Mutex<Metrics>>,
     pub(crate) slots: usize,
     pub(crate) unserved: bool,
+    pub(crate) subscriptions: bool,
     pub(crate) plain_node_names: bool,
 }
 
@@ -351,6 +358,9 @@ impl Program {
         if self.unserved {
             self.start_unserved(&mut tasks, ironic.clone(), events.clone());
         }
+        if self.subscriptions {
+            self.start_subscriptions(&mut tasks, &caches, ironic.clone(), events.clone());
+        }
         let metrics = Metrics::new();
         self.metrics.lock().clone_from(&metrics);
         let parts = Parts {
@@ -361,10 +371,7 @@ impl Program {
             clock: Arc::clone(&self.clock),
             events,
             metrics,
-            settings: Settings {
-                plain_node_names: self.plain_node_names,
-                ..Settings::default()
-            },
+            settings: self.settings(),
             deprovision_budget: DeprovisionBudget::default(),
             slots: self.slots,
             workers: 8,
@@ -378,19 +385,53 @@ impl Program {
         tasks
     }
 
+    fn settings(&self) -> Settings {
+        Settings {
+            plain_node_names: self.plain_node_names,
+            ..Settings::default()
+        }
+    }
+
+    fn go_manager(&self) -> live::GoManagerCheck {
+        let client = self.client.clone();
+        Arc::new(move || {
+            let foreign = ForeignDeployment::at("hosts", guard::HOSTS);
+            Box::pin(guard::read_status::<GoManagerCheck>(client.clone(), foreign))
+        })
+    }
+
+    fn start_subscriptions(&self, tasks: &mut JoinSet<()>, of_hosts: &Caches, ironic: Client, events: EventRecorder) {
+        let (caches, stop) = (subscription::Caches::default(), CancellationToken::new());
+        let parts = subscription::Parts {
+            client: self.client.clone(),
+            caches: caches.clone(),
+            of_hosts: of_hosts.clone(),
+            ironic,
+            permit: Arc::new(|| Ok(())),
+            go_manager: self.go_manager(),
+            settings: self.settings(),
+            clock: Arc::clone(&self.clock),
+            events,
+            metrics: Metrics::new(),
+        };
+        let controller = subscription::controller(parts, Writer::new(self.client.clone(), Mode::Perform));
+        let watches = caches.watches(&WatchConfig::everywhere(&self.client, &self.clock, &stop));
+        for task in watches.into_tasks() {
+            tasks.spawn(task);
+        }
+        tasks.spawn(async move {
+            controller.run(stop).await;
+        });
+    }
+
     fn start_unserved(&self, tasks: &mut JoinSet<()>, ironic: Client, events: EventRecorder) {
         let (caches, stop) = (unserved::Caches::default(), CancellationToken::new());
-        let client = self.client.clone();
         let parts = unserved::Parts {
-            client: client.clone(),
+            client: self.client.clone(),
             caches: caches.clone(),
             namespace: None,
             ironic,
-            permit: Arc::new(|| Ok(())),
-            go_manager: Arc::new(move || {
-                let foreign = ForeignDeployment::at("hosts", guard::HOSTS);
-                Box::pin(guard::read_status::<GoManagerCheck>(client.clone(), foreign))
-            }),
+            go_manager: self.go_manager(),
             plain_node_names: self.plain_node_names,
             clock: Arc::clone(&self.clock),
             events,

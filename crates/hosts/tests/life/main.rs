@@ -25,6 +25,7 @@ mod reboots;
 mod registry;
 mod removals;
 mod stories;
+mod subscriptions;
 mod tenants;
 mod unserved;
 mod updates;

@@ -9,9 +9,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube_core::Resource;
-use metal3_api::metal3::v1alpha1::{
-    BMCEventSubscription, BareMetalHost, DataImage, HostUpdatePolicy, PreprovisioningImage,
-};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, DataImage, HostUpdatePolicy, PreprovisioningImage};
 use metal3_ironic::transport::Transport as _;
 use metal3_runtime::guard::HOSTS;
 use serde::Serialize;
@@ -20,9 +18,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::env::{CONTROLLER_USER, NAMESPACE, Setup, TestEnv};
-use crate::interceptor::IronicFault;
 
-const SUBSCRIPTION: &str = "33dbabe0-2000-41a3-95f0-22e2c1ccb0b7";
 const HOUR: Duration = Duration::from_hours(1);
 /// More than a retry of a wait.
 const MINUTES: Duration = Duration::from_mins(3);
@@ -41,7 +37,7 @@ async fn env_with_host() -> TestEnv {
     env
 }
 
-trait Object:
+pub(crate) trait Object:
     Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Serialize + DeserializeOwned + Debug
 {
 }
@@ -70,21 +66,15 @@ async fn leave_image(env: &TestEnv, recorded: bool) {
     leave::<DataImage>(env, "host-1", &["dataimage.metal3.io"], json!({ "url": url }), status).await;
 }
 
-async fn leave_subscription(env: &TestEnv, id: &str) {
-    let spec = json!({ "hostName": "host-1", "destination": "https://events.example/" });
-    let finalizers = ["bmceventsubscription.metal3.io"];
-    leave::<BMCEventSubscription>(env, "events", &finalizers, spec, json!({ "subscriptionID": id })).await;
-}
-
-async fn delete<K: Object>(env: &TestEnv, name: &str) {
+pub(crate) async fn delete<K: Object>(env: &TestEnv, name: &str) {
     env.api::<K>().delete(name, &DeleteParams::default()).await.unwrap();
 }
 
-async fn is_gone<K: Object>(env: &TestEnv, name: &str) -> bool {
+pub(crate) async fn is_gone<K: Object>(env: &TestEnv, name: &str) -> bool {
     env.api::<K>().get_opt(name).await.unwrap().is_none()
 }
 
-async fn until_gone<K: Object>(env: &TestEnv, name: &str) {
+pub(crate) async fn until_gone<K: Object>(env: &TestEnv, name: &str) {
     let mut waited = Duration::ZERO;
     while !is_gone::<K>(env, name).await {
         assert!(waited < HOUR, "{:?}", env.api::<K>().get_opt(name).await);
@@ -98,18 +88,14 @@ async fn image_error(env: &TestEnv) -> String {
     image.status.error.unwrap_or_default().message
 }
 
-async fn subscription_error(env: &TestEnv) -> String {
-    let subscription = env.api::<BMCEventSubscription>().get("events").await.unwrap();
-    subscription.status.error.unwrap_or_default()
-}
-
 /// Whether the report says that something is not known, or, for a driver without a virtual drive, what is recorded.
 fn is_report(error: &str) -> bool {
     let is_unknown = error.contains("is not known") && error.contains("; this is read again every minute");
     is_unknown || (error.contains("the status records") && error.contains("; eject the image at the BMC"))
 }
 
-async fn go_manager(env: &TestEnv, replicas: u32) {
+/// Scales the Deployment of the Go manager.
+pub(crate) async fn go_manager(env: &TestEnv, replicas: u32) {
     let (namespace, name) = HOSTS;
     let client = env.cluster.client("user");
     let namespaces: Api<Namespace> = Api::all(client.clone());
@@ -137,10 +123,6 @@ async fn go_manager(env: &TestEnv, replicas: u32) {
 async fn deleted_objects_that_the_go_manager_left_disappear() {
     let env = env_with_host().await;
     leave_image(&env, true).await;
-    env.machine(1, |machine| {
-        machine.subscriptions = vec!["other".to_owned(), SUBSCRIPTION.to_owned()]
-    });
-    leave_subscription(&env, SUBSCRIPTION).await;
     let finalizers = [
         "preprovisioningimage.metal3.io",
         "baremetalhost.metal3.io/preprovisioningImage",
@@ -149,11 +131,8 @@ async fn deleted_objects_that_the_go_manager_left_disappear() {
     sleep(MINUTES).await;
     assert!(!is_gone::<DataImage>(&env, "host-1").await, "it is not deleted");
     delete::<DataImage>(&env, "host-1").await;
-    delete::<BMCEventSubscription>(&env, "events").await;
     delete::<PreprovisioningImage>(&env, "host-1").await;
     until_gone::<DataImage>(&env, "host-1").await;
-    until_gone::<BMCEventSubscription>(&env, "events").await;
-    assert_eq!(env.machine(1, |machine| machine.subscriptions.clone()), ["other"]);
     assert!(
         !is_gone::<PreprovisioningImage>(&env, "host-1").await,
         "its builder has time"
@@ -168,14 +147,11 @@ async fn objects_of_a_deleted_host_disappear() {
         machine.media = Some("http://ironic.example/boot.iso".to_owned())
     });
     leave_image(&env, true).await;
-    leave_subscription(&env, SUBSCRIPTION).await;
     delete::<DataImage>(&env, "host-1").await;
     sleep(MINUTES).await;
     env.delete(1).await;
-    delete::<BMCEventSubscription>(&env, "events").await;
     until_gone::<BareMetalHost>(&env, "host-1").await;
     until_gone::<DataImage>(&env, "host-1").await;
-    until_gone::<BMCEventSubscription>(&env, "events").await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -203,81 +179,37 @@ async fn running_go_manager_keeps_its_objects() {
     let env = env_with_host().await;
     go_manager(&env, 1).await;
     leave_image(&env, true).await;
-    leave_subscription(&env, SUBSCRIPTION).await;
-    env.machine(1, |machine| machine.subscriptions = vec![SUBSCRIPTION.to_owned()]);
     delete::<DataImage>(&env, "host-1").await;
-    delete::<BMCEventSubscription>(&env, "events").await;
     sleep(HOUR).await;
-    assert_eq!(
-        (image_error(&env).await, subscription_error(&env).await),
-        Default::default()
-    );
-    assert_eq!(env.machine(1, |machine| machine.subscriptions.len()), 1);
+    assert_eq!(image_error(&env).await, "");
     go_manager(&env, 0).await;
     until_gone::<DataImage>(&env, "host-1").await;
-    until_gone::<BMCEventSubscription>(&env, "events").await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn silence_of_ironic_or_the_bmc_keeps_the_finalizer() {
     let env = env_with_host().await;
     leave_image(&env, true).await;
-    leave_subscription(&env, SUBSCRIPTION).await;
-    env.machine(1, |machine| machine.subscriptions = vec![SUBSCRIPTION.to_owned()]);
     for (rejected, status) in [
         ("GET nodes/_/vmedia", 500),
-        ("GET nodes/_/vendor_passthru", 500),
         ("GET nodes/_", 503),
         ("GET nodes/_/vmedia", 400),
-        ("GET nodes/_/vendor_passthru", 400),
     ] {
         env.interceptor.log().rejected = Some((rejected, status));
         if is_gone::<DataImage>(&env, "host-1").await {
             leave_image(&env, true).await;
         }
-        if is_gone::<BMCEventSubscription>(&env, "events").await {
-            leave_subscription(&env, SUBSCRIPTION).await;
-            env.machine(1, |machine| machine.subscriptions = vec![SUBSCRIPTION.to_owned()]);
-        }
         delete::<DataImage>(&env, "host-1").await;
-        delete::<BMCEventSubscription>(&env, "events").await;
         sleep(HOUR).await;
-        if !rejected.contains("passthru") {
-            let error = image_error(&env).await;
-            assert!(is_report(&error), "{rejected}: {error}");
-        }
-        if !rejected.contains("vmedia") {
-            let error = subscription_error(&env).await;
-            assert!(is_report(&error), "{rejected}: {error}");
-            assert_eq!(env.machine(1, |machine| machine.subscriptions.len()), 1);
-        }
+        let error = image_error(&env).await;
+        assert!(is_report(&error), "{rejected}: {error}");
         env.interceptor.log().rejected = None;
         until_gone::<DataImage>(&env, "host-1").await;
-        until_gone::<BMCEventSubscription>(&env, "events").await;
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn subscription_is_deleted_whatever_happens_to_the_requests() {
-    for fault in IronicFault::ALL {
-        for number in 1..=4 {
-            let env = env_with_host().await;
-            leave_subscription(&env, SUBSCRIPTION).await;
-            env.machine(1, |machine| machine.subscriptions = vec![SUBSCRIPTION.to_owned()]);
-            let asked = env.interceptor.log().asked.len();
-            env.interceptor.log().fault = Some((asked + number, fault));
-            delete::<BMCEventSubscription>(&env, "events").await;
-            until_gone::<BMCEventSubscription>(&env, "events").await;
-            assert!(
-                env.machine(1, |machine| machine.subscriptions.is_empty()),
-                "{fault:?} {number}"
-            );
-        }
     }
 }
 
 /// Marks an object as clusterctl does before it deletes it: all other annotations are gone.
-async fn mark_as_moved<K: Object>(env: &TestEnv, name: &str) {
+pub(crate) async fn mark_as_moved<K: Object>(env: &TestEnv, name: &str) {
     let annotations =
         json!({ "baremetalhost.metal3.io/paused": null, "clusterctl.cluster.x-k8s.io/delete-for-move": "" });
     let patch = Patch::Merge(json!({ "metadata": { "annotations": annotations } }));
@@ -287,13 +219,13 @@ async fn mark_as_moved<K: Object>(env: &TestEnv, name: &str) {
         .unwrap();
 }
 
-async fn pause(env: &TestEnv) {
+pub(crate) async fn pause(env: &TestEnv) {
     let paused = json!({ "baremetalhost.metal3.io/paused": "" });
     env.edit(1, json!({ "metadata": { "annotations": paused } })).await;
 }
 
 /// Deletes the host as clusterctl does after the host was created in another cluster.
-async fn move_host(env: &TestEnv) {
+pub(crate) async fn move_host(env: &TestEnv) {
     pause(env).await;
     mark_as_moved::<BareMetalHost>(env, "host-1").await;
     env.delete(1).await;
@@ -302,47 +234,27 @@ async fn move_host(env: &TestEnv) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn subscription_of_a_host_that_was_moved_away_is_not_deleted() {
+async fn object_that_is_deleted_for_a_move_is_not_looked_for_in_ironic() {
     let env = env_with_host().await;
-    env.machine(1, |machine| machine.subscriptions = vec![SUBSCRIPTION.to_owned()]);
-    leave_subscription(&env, SUBSCRIPTION).await;
-    move_host(&env).await;
-    delete::<BMCEventSubscription>(&env, "events").await;
-    sleep(HOUR).await;
-    assert_eq!(env.machine(1, |machine| machine.subscriptions.len()), 1);
-    let error = subscription_error(&env).await;
-    assert!(
-        error.contains("its host does not exist in this cluster") && error.contains("; delete"),
-        "{error}"
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn object_that_is_deleted_for_a_move_leaves_the_bmc_alone() {
-    let env = env_with_host().await;
-    env.machine(1, |machine| machine.subscriptions = vec![SUBSCRIPTION.to_owned()]);
-    leave_subscription(&env, SUBSCRIPTION).await;
-    mark_as_moved::<BMCEventSubscription>(&env, "events").await;
+    leave_image(&env, true).await;
+    mark_as_moved::<DataImage>(&env, "host-1").await;
     let asked = env.interceptor.log().asked.len();
-    delete::<BMCEventSubscription>(&env, "events").await;
+    delete::<DataImage>(&env, "host-1").await;
     sleep(HOUR).await;
-    assert_eq!(env.machine(1, |machine| machine.subscriptions.len()), 1);
     assert_eq!(env.interceptor.log().asked.split_off(asked), Vec::<String>::new());
-    let error = subscription_error(&env).await;
+    let error = image_error(&env).await;
     assert!(error.contains("clusterctl moves it") && error.contains("; "), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn subscription_of_a_host_that_is_deleted_for_a_move_is_not_deleted() {
+async fn disc_of_a_host_that_is_deleted_for_a_move_is_kept() {
     let env = env_with_host().await;
-    env.machine(1, |machine| machine.subscriptions = vec![SUBSCRIPTION.to_owned()]);
-    leave_subscription(&env, SUBSCRIPTION).await;
+    leave_image(&env, true).await;
     pause(&env).await;
     mark_as_moved::<BareMetalHost>(&env, "host-1").await;
-    delete::<BMCEventSubscription>(&env, "events").await;
+    delete::<DataImage>(&env, "host-1").await;
     sleep(HOUR).await;
-    assert_eq!(env.machine(1, |machine| machine.subscriptions.len()), 1);
-    let error = subscription_error(&env).await;
+    let error = image_error(&env).await;
     assert!(
         error.contains("clusterctl moves its host") && error.contains("; "),
         "{error}"
@@ -353,13 +265,13 @@ async fn subscription_of_a_host_that_is_deleted_for_a_move_is_not_deleted() {
 #[tokio::test(start_paused = true)]
 async fn host_without_node_that_is_absent_for_a_moment_is_not_gone() {
     let env = env_with_host().await;
-    leave_subscription(&env, SUBSCRIPTION).await;
+    leave_image(&env, true).await;
     move_host(&env).await;
     env.ironic.lose_database();
-    delete::<BMCEventSubscription>(&env, "events").await;
+    delete::<DataImage>(&env, "host-1").await;
     sleep(MINUTES).await;
-    assert!(!is_gone::<BMCEventSubscription>(&env, "events").await);
-    until_gone::<BMCEventSubscription>(&env, "events").await;
+    assert!(!is_gone::<DataImage>(&env, "host-1").await);
+    until_gone::<DataImage>(&env, "host-1").await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -367,18 +279,15 @@ async fn wait_for_a_paused_host_that_lasts_is_reported() {
     let env = env_with_host().await;
     pause(&env).await;
     leave_image(&env, true).await;
-    leave_subscription(&env, SUBSCRIPTION).await;
     delete::<DataImage>(&env, "host-1").await;
-    delete::<BMCEventSubscription>(&env, "events").await;
     sleep(MINUTES).await;
-    assert_eq!(subscription_error(&env).await, "", "a pause may be short");
+    assert_eq!(image_error(&env).await, "", "a pause may be short");
     sleep(HOUR).await;
-    for error in [image_error(&env).await, subscription_error(&env).await] {
-        assert!(
-            error.contains("its host is paused; ") && error.contains("baremetalhost.metal3.io/paused"),
-            "{error}"
-        );
-    }
+    let error = image_error(&env).await;
+    assert!(
+        error.contains("its host is paused; ") && error.contains("baremetalhost.metal3.io/paused"),
+        "{error}"
+    );
 }
 
 /// A node with the name of the host alone may be of a host in any namespace.
@@ -405,33 +314,6 @@ async fn node_with_the_plain_name_of_an_absent_host_is_not_its_node() {
     assert!(renamed.unwrap().status().is_success());
     delete::<DataImage>(&env, "host-1").await;
     until_gone::<DataImage>(&env, "host-1").await;
-}
-
-/// The status of a host may be written by a user.
-#[tokio::test(start_paused = true)]
-async fn subscription_of_a_node_of_another_name_is_not_deleted() {
-    let env = env_with_host().await;
-    env.machine(1, |machine| machine.subscriptions = vec![SUBSCRIPTION.to_owned()]);
-    let status = env.get(1).await.unwrap().status;
-    let id = status.provisioning.id.clone();
-    env.login(2).await;
-    let copied = serde_json::to_string(&status).unwrap();
-    let host = json!({
-        "metadata": { "name": "copy", "annotations": { "baremetalhost.metal3.io/status": copied } },
-        "spec": { "online": true, "bootMACAddress": "52:54:00:66:66:66", "bmc": { "credentialsName": "bmc-2",
-            "address": "redfish-virtualmedia://198.51.100.66/redfish/v1/Systems/1" } },
-    });
-    env.make::<BareMetalHost>(host).await;
-    sleep(MINUTES).await;
-    let spec = json!({ "hostName": "copy", "destination": "https://events.example/" });
-    let finalizers = ["bmceventsubscription.metal3.io"];
-    let status = json!({ "subscriptionID": SUBSCRIPTION });
-    leave::<BMCEventSubscription>(&env, "events", &finalizers, spec, status).await;
-    let copy = env.api::<BareMetalHost>().get("copy").await.unwrap();
-    assert_eq!(copy.status.provisioning.id, id);
-    delete::<BMCEventSubscription>(&env, "events").await;
-    sleep(HOUR).await;
-    assert_eq!(env.machine(1, |machine| machine.subscriptions.len()), 1);
 }
 
 #[tokio::test(start_paused = true)]

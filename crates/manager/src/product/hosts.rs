@@ -5,9 +5,10 @@ use std::sync::Arc;
 use metal3_api::metal3::names::GROUP;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_grants::Admission;
-use metal3_hosts::needs::{Hosts, UnservedKinds};
+use metal3_hosts::needs::{Hosts, Subscriptions, UnservedKinds};
 use metal3_hosts::reconciler::caches::Caches;
 use metal3_hosts::reconciler::{Parts, controller};
+use metal3_hosts::subscription;
 use metal3_hosts::unserved;
 use metal3_runtime::admin::SubjectReviewer;
 use metal3_runtime::cache::SharedCache;
@@ -52,9 +53,12 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
     }
     let only = session.options.namespace.clone().or_else(|| metal.namespace.clone());
     let known = caches.hosts.clone();
-    let of_unserved = unserved::Caches::default();
-    let watches = caches.watches(&watch_config).chain(of_unserved.watches(&watch_config));
-    let task = controllers(session, (caches, of_unserved), write_access, metal);
+    let others = OtherCaches::default();
+    let watches = caches
+        .watches(&watch_config)
+        .chain(others.subscriptions.watches(&watch_config))
+        .chain(others.unserved.watches(&watch_config));
+    let task = controllers(session, (caches, others), write_access, metal);
     let reviewed_by = ReviewedBy {
         rights: SubjectReviewer::new::<Admission>(&session.client),
         destinations: session.destinations(),
@@ -64,6 +68,13 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
         related_objects: Arc::new(reviewed_by),
         ..Running::new(watches, task)
     })
+}
+
+/// The caches of the kinds that the controller of hosts does not read.
+#[derive(Default)]
+struct OtherCaches {
+    subscriptions: subscription::Caches,
+    unserved: unserved::Caches,
 }
 
 /// The rights of users and the allowed destinations, for the webhook of hosts. A replica that does not lead reviews them
@@ -117,24 +128,36 @@ impl RelatedObjects for ReviewedBy {
 
 fn controllers(
     session: &Session,
-    (caches, of_unserved): (Caches, unserved::Caches),
+    (caches, others): (Caches, OtherCaches),
     write_access: WriteAccess,
     metal: HostsConfig,
 ) -> Task {
     let (events, inbox) = EventRecorder::bounded(EVENTS);
     let writer: Writer<Hosts> = Writer::new(write_access.client.clone(), session.mode());
-    let of_unserved = unserved::Parts {
+    let of_subscriptions = subscription::Parts {
         client: write_access.client.clone(),
-        caches: of_unserved,
-        namespace: session.options.namespace.clone().or_else(|| metal.namespace.clone()),
+        caches: others.subscriptions,
+        of_hosts: caches.clone(),
         ironic: metal.ironic.clone(),
         permit: Arc::clone(&write_access.permit),
+        go_manager: Arc::clone(&write_access.go_manager),
+        settings: metal.settings.clone(),
+        clock: Arc::clone(&session.clock),
+        events: events.clone(),
+        metrics: session.metrics.clone(),
+    };
+    let of_unserved = unserved::Parts {
+        client: write_access.client.clone(),
+        caches: others.unserved,
+        namespace: session.options.namespace.clone().or_else(|| metal.namespace.clone()),
+        ironic: metal.ironic.clone(),
         go_manager: write_access.go_manager,
         plain_node_names: metal.settings.plain_node_names,
         clock: Arc::clone(&session.clock),
         events: events.clone(),
         metrics: session.metrics.clone(),
     };
+    let subscription_writer: Writer<Subscriptions> = Writer::new(write_access.client.clone(), session.mode());
     let unserved_writer: Writer<UnservedKinds> = Writer::new(write_access.client.clone(), session.mode());
     let clock = Arc::clone(&session.clock);
     let publisher = Publisher::new(inbox, writer.clone(), Arc::clone(&clock), "metal3-baremetal-controller");
@@ -153,9 +176,11 @@ fn controllers(
     };
     // Subscribes before any cache is filled.
     let controller = controller(parts, writer);
+    let subscriptions = subscription::controller(of_subscriptions, subscription_writer);
     let unserved = unserved::controllers(of_unserved, &unserved_writer);
     Box::new(move |stop| {
-        let work = futures::future::join(controller.run(stop.clone()), unserved.run(stop));
+        let of_hosts = futures::future::join(controller.run(stop.clone()), subscriptions.run(stop.clone()));
+        let work = futures::future::join(of_hosts, unserved.run(stop));
         Box::pin(run_then_drain(work, publisher.run()))
     })
 }

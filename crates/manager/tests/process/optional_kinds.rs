@@ -72,11 +72,12 @@ async fn machine_gets_a_host_of_a_server_without_machine_deployments() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn host_is_enrolled_without_the_kinds_of_its_firmware() {
+async fn host_is_enrolled_without_the_kinds_of_its_firmware_and_its_events() {
     hosts::install_tls();
     for (plural, kind) in [
         ("hostfirmwaresettings", "HostFirmwareSettings"),
         ("hostfirmwarecomponents", "HostFirmwareComponents"),
+        ("bmceventsubscriptions", "BMCEventSubscription"),
     ] {
         for withheld in WAYS {
             let world = hosts::world().await;

@@ -61,6 +61,6 @@ pub use bios::BiosReports;
 pub use describe::describe_request;
 pub use firmware::FirmwareUpdates;
 pub use http::{HttpsServer, Login};
-pub use machine::{Image, Machine, MachineCounts, Pace};
+pub use machine::{Image, Machine, MachineCounts, Pace, Subscription};
 pub use options::Options;
 pub use simulator::Ironic;

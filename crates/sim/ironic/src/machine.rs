@@ -102,6 +102,19 @@ pub struct MachineCounts {
     pub erased: u32,
 }
 
+/// An event subscription of a BMC.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Subscription {
+    /// The BMC's identifier.
+    pub id: String,
+    /// The URL that events are sent to.
+    pub destination: String,
+    /// The text that comes with each event.
+    pub context: String,
+    /// The HTTP headers, as they were requested. No BMC returns them.
+    pub headers: Value,
+}
+
 /// A machine. It exists independently of Ironic's nodes.
 #[derive(Debug, Clone)]
 pub struct Machine {
@@ -123,8 +136,8 @@ pub struct Machine {
     pub boot_mode: String,
     /// Whether secure boot is on.
     pub secure_boot: bool,
-    /// Identifiers of the event subscriptions. They do not end with the node.
-    pub subscriptions: Vec<String>,
+    /// The event subscriptions. They do not end with the node.
+    pub subscriptions: Vec<Subscription>,
     /// BIOS settings.
     pub bios: BTreeMap<String, Value>,
     /// How it reports those that are changed.

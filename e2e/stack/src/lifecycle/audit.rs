@@ -51,9 +51,9 @@ const HOSTS: Account = Account {
         ("delete hardwaredata.metal3.io", OWNER),
         ("delete hostfirmwarecomponents.metal3.io", OWNER),
         ("delete hostfirmwaresettings.metal3.io", OWNER),
-        ("get bmceventsubscriptions.metal3.io", LEFT_BEHIND),
-        ("patch bmceventsubscriptions.metal3.io", LEFT_BEHIND),
-        ("patch bmceventsubscriptions/status.metal3.io", LEFT_BEHIND),
+        ("get bmceventsubscriptions.metal3.io", SUBSCRIPTIONS),
+        ("patch bmceventsubscriptions.metal3.io", SUBSCRIPTIONS),
+        ("patch bmceventsubscriptions/status.metal3.io", SUBSCRIPTIONS),
         ("get dataimages.metal3.io", LEFT_BEHIND),
         ("patch dataimages.metal3.io", LEFT_BEHIND),
         ("patch dataimages/status.metal3.io", LEFT_BEHIND),
@@ -104,6 +104,7 @@ const LEFT_BEHIND: &str = "an object of the Go manager that is deleted after a s
 const OWNER: &str = "checked when a host becomes an owner, where permissions of owner references are enforced";
 const COMPONENTS: &str = "a host with HostFirmwareComponents";
 const SETTINGS: &str = "a host with HostFirmwareSettings";
+const SUBSCRIPTIONS: &str = "a host with event subscriptions";
 const METRICS: &str = "a client that reads metrics";
 
 /// Requests that are rejected in a part, and the reason.

@@ -154,3 +154,49 @@ fn host_that_is_moved_waits_for_the_end_of_the_move() {
     let end = format!("BareMetalHost/h0 {title}");
     assert_end("bmh/h0", &[host("h0", marked)], (&end, State::Blocked));
 }
+
+#[test]
+fn subscription_waits_for_its_host_or_says_what_to_do_and_is_done_when_the_bmc_has_it() {
+    let subscription = |status: Value| {
+        let all = json!({ "spec": { "hostName": "h0", "destination": "https://e/" }, "status": status });
+        object("metal3.io/v1alpha1", "BMCEventSubscription", "events", all)
+    };
+    let done = explained(&[subscription(json!({ "subscriptionID": "1" }))], "bes/events", None);
+    assert_eq!((links(&done), done.state), (vec![], State::Ready));
+    let of_host = subscription(json!({ "error": "its host is not registered in Ironic yet; see its conditions" }));
+    let host = host("h0", failed("registration error"));
+    let end = explained(&[of_host.clone(), host, secret()], "bes/events", None);
+    assert_eq!(
+        links(&end).first().map(String::as_str),
+        Some("BMCEventSubscription/events waits for its host")
+    );
+    assert_eq!((links(&end).len(), end.state), (2, State::Blocked));
+    assert_end(
+        "bes/events",
+        &[of_host],
+        ("BareMetalHost/h0 does not exist", State::Blocked),
+    );
+    let failed = subscription(json!({ "error": "failed to create a subscription: no; see the log" }));
+    assert_end(
+        "bes/events",
+        &[failed],
+        ("BMCEventSubscription/events waits", State::Blocked),
+    );
+    for (annotation, reason) in [
+        ("cluster.x-k8s.io/paused", "Paused"),
+        ("baremetalhost.metal3.io/paused", "Paused"),
+        ("clusterctl.cluster.x-k8s.io/delete-for-move", "Moving"),
+    ] {
+        let mut held = subscription(json!({}));
+        held["metadata"]["annotations"] = json!({ annotation: "" });
+        let held = explained(&[held], "bes/events", None);
+        assert_eq!(links(&held), [format!("BMCEventSubscription/events {reason}")]);
+        assert_ne!(held.state, State::Ready);
+    }
+    let new = subscription(json!({}));
+    assert_end(
+        "bes/events",
+        &[new],
+        ("BMCEventSubscription/events NotYetReported", State::Waiting),
+    );
+}

@@ -27,7 +27,7 @@ fn each_kind_that_can_wait_states_why() {
         (
             of_host("BMCEventSubscription", json!({ "status": { "error": "refused" } })),
             "bes/h0",
-            "has an error",
+            "waits",
         ),
         (of_host("BMCEventSubscription", deleting.clone()), "bes/h0", "Deleting"),
         (

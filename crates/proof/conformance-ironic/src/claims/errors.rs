@@ -181,6 +181,12 @@ pub(crate) async fn a_driver_without_event_subscriptions_refuses_their_methods(l
     let uuid = lab.node().await?;
     for (verb, method, body) in [
         ("GET", "get_all_subscriptions", None),
+        ("GET", "get_subscription", Some(json!({"id": "1"}))),
+        (
+            "POST",
+            "create_subscription",
+            Some(json!({"Destination": "https://192.0.2.50/events"})),
+        ),
         ("DELETE", "delete_subscription", Some(json!({"id": "1"}))),
     ] {
         let path = format!("/v1/nodes/{uuid}/vendor_passthru?method={method}");

@@ -175,6 +175,13 @@ pub(crate) async fn event_subscriptions_are_created_listed_and_deleted(lab: &Lab
         .and_then(Value::as_str)
         .unwrap_or_default()
         .to_owned();
+    let read = calls::hardware::subscription(&node, &id)?;
+    let found = lab.unlocked(|| lab.client.send(&read)).await?.value;
+    let described = (found.destination.as_deref(), found.context.as_deref());
+    ensure!(
+        described == (Some("https://192.0.2.50/events"), Some("claim")),
+        "{found:?}"
+    );
     for deleted in [false, true] {
         if deleted {
             let delete = calls::hardware::delete_subscription(&node, &id)?;

@@ -8,16 +8,17 @@ use serde_json::{Value, json};
 use super::{Answer, Context, Core, Failure, NO_BMC, work};
 use crate::bios;
 use crate::firmware;
-use crate::machine::Machine;
+use crate::machine::{Machine, Subscription};
 use crate::node::{Node, interfaces, present};
 use crate::refusal::Refusal;
 use crate::request::ApiRequest;
 
 /// Vendor methods of Redfish, each with its HTTP method.
-const VENDOR_METHODS: [(&str, &str); 3] = [
+const VENDOR_METHODS: [(&str, &str); 4] = [
     ("create_subscription", "POST"),
     ("delete_subscription", "DELETE"),
     ("get_all_subscriptions", "GET"),
+    ("get_subscription", "GET"),
 ];
 /// The prefix of custom traits.
 const CUSTOM: &str = "CUSTOM_";
@@ -225,7 +226,6 @@ impl Core {
     pub(super) fn passthru(&mut self, ident: &str, context: Context<'_>) -> Result<Answer, Failure> {
         let name = context.request.query("method").unwrap_or_default().to_owned();
         let (http, body) = (&context.request.method, context.request.json()?);
-        let text = |key: &str| body.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let node = self.node(ident)?;
         let is_redfish = node
             .text("vendor_interface")
@@ -241,36 +241,58 @@ impl Core {
         let new = self.new_uuid();
         self.locked(ident, context.now, |core, serial| {
             let (delay, machine) = core.reachable_machine(serial)?;
-            let body = match name.as_str() {
-                "create_subscription" => {
-                    machine.subscriptions.push(new.clone());
-                    json!({"Id": new, "Destination": text("Destination")})
-                }
-                "delete_subscription" => {
-                    let id = text("id");
-                    if id.is_empty() {
-                        return Err(Refusal::invalid("id can't be None").into());
-                    }
-                    if !machine.subscriptions.contains(&id) {
-                        let problem = format!("Redfish exception occurred. Error: subscription {id} not found");
-                        return Err(Refusal::failed(&problem).into());
-                    }
-                    machine.subscriptions.retain(|known| *known != id);
-                    Value::Null
-                }
-                _ => collection(&machine.subscriptions),
-            };
-            Ok(Answer::ok(body).delayed(delay))
+            let answer = vendor_method(machine, &name, &body, new)?;
+            Ok(Answer::ok(answer).delayed(delay))
         })
     }
 }
 
+/// A vendor method at the BMC. Only the collection is returned as the BMC has it.
+fn vendor_method(machine: &mut Machine, name: &str, body: &Value, new: String) -> Result<Value, Failure> {
+    let text = |key: &str| body.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let id = text("id");
+    let found = machine.subscriptions.iter().find(|known| known.id == id);
+    let missing = || {
+        let problem = format!("Redfish exception occurred. Error: subscription {id} not found");
+        Failure::from(Refusal::failed(&problem))
+    };
+    Ok(match name {
+        "create_subscription" => {
+            let subscription = Subscription {
+                id: new,
+                destination: text("Destination"),
+                context: text("Context"),
+                headers: body.get("HttpHeaders").cloned().unwrap_or_default(),
+            };
+            let answer = described(&subscription);
+            machine.subscriptions.push(subscription);
+            answer
+        }
+        "delete_subscription" if id.is_empty() => return Err(Refusal::invalid("id can't be None").into()),
+        "delete_subscription" => {
+            found.ok_or_else(missing)?;
+            machine.subscriptions.retain(|known| known.id != id);
+            Value::Null
+        }
+        "get_subscription" => described(found.ok_or_else(missing)?),
+        _ => collection(&machine.subscriptions),
+    })
+}
+
+/// A subscription as Ironic returns it.
+fn described(subscription: &Subscription) -> Value {
+    json!({
+        "Id": subscription.id, "Context": subscription.context, "Destination": subscription.destination,
+        "EventTypes": ["Alert"], "Protocol": "Redfish",
+    })
+}
+
 /// The collection as the BMC returns it.
-fn collection(subscriptions: &[String]) -> Value {
+fn collection(subscriptions: &[Subscription]) -> Value {
     let path = "/redfish/v1/EventService/Subscriptions";
     let members: Vec<Value> = subscriptions
         .iter()
-        .map(|id| json!({"@odata.id": format!("{path}/{id}")}))
+        .map(|one| json!({"@odata.id": format!("{path}/{}", one.id)}))
         .collect();
     json!({
         "@odata.id": path, "Name": "Event Subscriptions Collection",

@@ -1,0 +1,102 @@
+//! Live reads that controllers other than that of hosts need before they change something in Ironic or in a BMC: whether a Go
+//! manager runs, and which node belongs to a host. Each may fail, and a failure is an unknown.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_domain::derived::ironic_node;
+use metal3_domain::ids::NodeUuid;
+use metal3_domain::names::HostKey;
+use metal3_ironic::calls::{NodeRef, node};
+use metal3_ironic::model::node::Node;
+use metal3_ironic::{Client, Error};
+use metal3_runtime::guard::GuardStatus;
+
+use crate::node::name;
+use crate::plan::object::recorded_node_id;
+
+/// Reads whether a Go manager of hosts runs now.
+pub type GoManagerCheck = Arc<dyn Fn() -> BoxFuture<'static, GuardStatus> + Send + Sync>;
+
+/// The result of a live read. Unread and failed are two different results, and neither is an absence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reading<T, F = String> {
+    NotRead,
+    /// Why nothing is known. A text is part of a status, so it stays the same while the failure does.
+    Failed(F),
+    Known(T),
+}
+
+/// Whether a Go manager serves the kinds of hosts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum GoManager {
+    Absent,
+    /// It runs: a sentence about its Deployment.
+    Running(String),
+}
+
+impl Reading<GoManager> {
+    pub(crate) fn of(status: GuardStatus) -> Self {
+        match status {
+            GuardStatus::Clear => Self::Known(GoManager::Absent),
+            GuardStatus::Present { foreign, replicas, .. } => {
+                let message = format!("{foreign} serves it (replicas: {replicas})");
+                Self::Known(GoManager::Running(message))
+            }
+            GuardStatus::Unknown { foreign, .. } => Self::Failed(format!("{foreign} cannot be read")),
+            GuardStatus::Forced => Self::Failed("it was not checked".to_owned()),
+        }
+    }
+}
+
+/// The node of a host.
+pub(crate) enum Search {
+    Own(Box<Node>),
+    /// The host records another's node, and none has its name.
+    Foreign,
+    Absent,
+}
+
+/// Searches the nodes of hosts.
+pub(crate) struct NodeSearch {
+    pub(crate) ironic: Client,
+    /// Whether a node is a host's also by the host's name without the namespace.
+    pub(crate) plain_node_names: bool,
+}
+
+impl NodeSearch {
+    /// Searches by the UUID that the host records, then by name. A node is the host's only by its name: the status may be
+    /// written by a user.
+    pub(crate) async fn find(&self, key: &HostKey, host: Option<&BareMetalHost>) -> Result<Search, Error> {
+        let recorded = host.and_then(|host| NodeUuid::parse(recorded_node_id(host)).ok());
+        let recorded = match recorded {
+            Some(uuid) => self.get(NodeRef::Uuid(uuid)).await?,
+            None => None,
+        };
+        let is_own =
+            |node: &Node| host.is_some_and(|host| name::is_of_host(host, node.name.as_deref(), self.plain_node_names));
+        let is_foreign = match recorded {
+            Some(node) if is_own(&node) => return Ok(Search::Own(Box::new(node))),
+            Some(_) => true,
+            None => false,
+        };
+        // Without a host, a node with the plain name may be of any namespace.
+        let plain = host.filter(|_| self.plain_node_names).and_then(name::plain);
+        for name in std::iter::once(ironic_node(key)).chain(plain) {
+            let node = self.get(NodeRef::Name(name.clone())).await?;
+            if let Some(node) = node.filter(|node| name::is_named(node.name.as_deref(), &name)) {
+                return Ok(Search::Own(Box::new(node)));
+            }
+        }
+        Ok(if is_foreign { Search::Foreign } else { Search::Absent })
+    }
+
+    async fn get(&self, node: NodeRef) -> Result<Option<Node>, Error> {
+        match self.ironic.send(&node::get(&node)).await {
+            Ok(response) => Ok(Some(response.value)),
+            Err(Error::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
