@@ -9,7 +9,8 @@ use metal3_api::infrastructure::names::{BLOCK_MOVE_ANNOTATION, CLUSTER_FINALIZER
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::kind::Kind;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareSettings};
+use metal3_api::metal3::names::SUBSCRIPTION_RECORD_ANNOTATION;
+use metal3_api::metal3::v1alpha1::{BMCEventSubscription, BareMetalHost, HostFirmwareSettings};
 
 use crate::facts::Facts;
 use crate::finding::{Decision, Finding};
@@ -38,6 +39,7 @@ pub(crate) fn findings(facts: &Facts, managers: &[Manager], to: Series) -> Vec<F
     findings.extend(claims::<IPClaim>(objects));
     findings.extend(claims::<IPAddressClaim>(objects));
     findings.extend(firmware(objects));
+    findings.extend(subscriptions(objects));
     if facts.are_listed("deployments") && !managers.iter().any(|manager| manager.is_this_program) {
         let what = "this program was not found by the names that its release has";
         findings.push(Finding::new(Decision::Go, "Deployments", what, ""));
@@ -142,4 +144,24 @@ fn firmware(objects: &Objects) -> Vec<Finding> {
         Finding::new(Decision::Go, name, what, "").row("firmware-settings-on-demand")
     };
     without.map(finding).collect()
+}
+
+/// The webhook of the Go manager rejects each update of a subscription with headers, and its finalizer stays.
+fn subscriptions(objects: &Objects) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (name, subscription) in objects.of::<BMCEventSubscription>() {
+        let is_created = subscription.status.subscription_id.is_some();
+        let annotations = subscription.metadata.annotations.as_ref();
+        let is_recorded = annotations.is_some_and(|all| all.contains_key(SUBSCRIPTION_RECORD_ANNOTATION));
+        if subscription.spec.http_headers_ref.is_some() {
+            let what = "has HTTP headers, and the webhook of the Go manager rejects the removal of its finalizer";
+            let cure = "delete it before the switch";
+            findings.push(Finding::new(Decision::No, name, what, cure).row("subscription-with-headers"));
+        } else if is_recorded && !is_created {
+            let what = "is being created, and a Go manager creates another one instead of looking for it in the BMC";
+            let cure = "wait until status.subscriptionID is set, or delete it before the switch";
+            findings.push(Finding::new(Decision::Wait, name, what, cure).row("subscription-created-once"));
+        }
+    }
+    findings
 }

@@ -10,7 +10,9 @@ use metal3_api::infrastructure::v1beta1;
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3Machine, Metal3MachineTemplate};
 use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_api::kind::Kind;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, DataImage, HostFirmwareComponents, HostFirmwareSettings};
+use metal3_api::metal3::v1alpha1::{
+    BMCEventSubscription, BareMetalHost, DataImage, HostFirmwareComponents, HostFirmwareSettings,
+};
 use serde_json::{Value, json};
 
 use super::*;
@@ -60,6 +62,38 @@ fn about(facts: Facts, kind: &str) -> Vec<(Decision, String)> {
     findings
         .map(|one| (one.decision, one.what + "; " + &one.cure))
         .collect()
+}
+
+#[test]
+fn subscription_stops_no_switch_and_the_way_back_only_when_the_go_manager_could_not_continue_it() {
+    let events = |headers: bool, record: bool, id: Option<&str>| {
+        let mut all = json!({ "metadata": { "name": "events", "namespace": "lab" },
+            "spec": { "hostName": "h", "destination": "https://192.0.2.50/events" }, "status": { "subscriptionID": id } });
+        if headers {
+            all["spec"]["httpHeadersRef"] = json!({ "name": "s", "namespace": "lab" });
+        }
+        if record {
+            all["metadata"]["annotations"] = json!({ "bmceventsubscription.metal3.io/record": "{}" });
+        }
+        all
+    };
+    let kind = "BMCEventSubscription";
+    let forward = about(forward::<BMCEventSubscription>(events(true, false, Some("1"))), kind);
+    assert_eq!(forward, []);
+    let back = |object| back::<BMCEventSubscription>(Series::new(1, 14), object);
+    assert_eq!(about(back(events(false, true, Some("1"))), kind), []);
+    assert_one(
+        back(events(true, true, Some("1"))),
+        kind,
+        Decision::No,
+        "delete it before the switch",
+    );
+    assert_one(
+        back(events(false, true, None)),
+        kind,
+        Decision::Wait,
+        "status.subscriptionID",
+    );
 }
 
 fn assert_one(facts: Facts, kind: &str, decision: Decision, part: &str) {
