@@ -1,29 +1,22 @@
 //! Machine and Metal3Machine.
 
-use std::collections::BTreeMap;
-
-use metal3_api::cluster::names::DEPLOYMENT_NAME_LABEL;
 use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::conditions::machine as conditions;
 use metal3_api::infrastructure::conditions::shared;
-use metal3_api::infrastructure::names::{HOST_ANNOTATION, NODE_REUSE_LABEL, UNHEALTHY_ANNOTATION};
-use metal3_api::infrastructure::v1beta2::{HostSelector, Metal3DataClaim, Metal3Machine, Metal3Remediation};
+use metal3_api::infrastructure::names::HOST_ANNOTATION;
+use metal3_api::infrastructure::v1beta2::{Metal3DataClaim, Metal3Machine, Metal3Remediation};
 use metal3_api::meta::{Condition, ConditionStatus};
-use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationalStatus};
+use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::reason::Reason;
 
 use super::cluster::{is_control_plane, is_infrastructure_ready, is_running};
 use super::conditions::{Bad, find, first_bad, link, reason_link, since};
 use super::{End, Next, Walk, is_deleting, owner};
 use crate::chain::Link;
-use crate::listed::Listed;
 use crate::object::ObjectId;
 use crate::table::{Actor, Area};
 use crate::values::name;
-use crate::work;
 
-/// The label with the control plane of a machine, which its infrastructure gets too.
-const CONTROL_PLANE_NAME_LABEL: &str = "cluster.x-k8s.io/control-plane-name";
 /// What a Metal3Machine waits for, in the order of its steps.
 pub(crate) const ORDER: [Bad; 6] = [
     (conditions::PAUSED, ConditionStatus::True),
@@ -288,76 +281,10 @@ impl Walk<'_> {
         let is_left = self.find::<BareMetalHost>(&host.name)?.is_some();
         Ok(is_left.then_some(host))
     }
-
-    /// No host can be claimed: one that the machine may have, with an error or on its way, is the cause. A host with other labels
-    /// does not help, so the message of the machine is the end.
-    fn unavailable_host(&mut self, machine: &Metal3Machine) -> Result<Next, End> {
-        let selector = machine.spec.host_selector.as_ref().map(HostSelector::labels);
-        let Ok(selector) = selector.transpose() else {
-            return Ok(None);
-        };
-        let hosts = self.list::<BareMetalHost>(None)?;
-        if let Some(kept) = kept_for(machine, &hosts) {
-            return Ok(Some(ObjectId::of::<BareMetalHost>(&kept)));
-        }
-        let unavailable = self.snapshot.memo(String::new(), || Unavailable::of(&hosts));
-        // Machines of one template have the same selector.
-        let question = serde_json::to_string(&machine.spec.host_selector).unwrap_or_default();
-        let first = self.snapshot.memo(question, || {
-            let mut free = unavailable.0.iter().inspect(|_| work::visit());
-            let found = free.find(|(_, labels)| selector.as_ref().is_none_or(|selector| selector.matches(labels)));
-            FirstUnavailable(found.map(|(host, _)| host.clone()))
-        });
-        hosts.sought(first.0.as_ref().map(|host| ObjectId::of::<BareMetalHost>(host)))
-    }
-}
-
-/// The host that was kept for the control plane or the MachineDeployment of a machine and is not available yet: no other is taken.
-fn kept_for(machine: &Metal3Machine, hosts: &Listed<BareMetalHost>) -> Option<String> {
-    let labels = machine.metadata.labels.as_ref()?;
-    let of = |label: &str, prefix: &str| labels.get(label).map(|name| format!("{prefix}{name}"));
-    let set = of(CONTROL_PLANE_NAME_LABEL, "cp-").or_else(|| of(DEPLOYMENT_NAME_LABEL, "md-"))?;
-    let is_kept = |host: &&BareMetalHost| {
-        let labels = host.metadata.labels.as_ref();
-        labels.and_then(|all| all.get(NODE_REUSE_LABEL)) == Some(&set) && super::host::is_unavailable(host)
-    };
-    hosts.iter().find(is_kept).map(|host| name(&host.metadata).to_owned())
 }
 
 /// The first machine of the control plane of a Cluster that does not run.
 struct FirstWaiting(Option<String>);
-
-/// The first of the hosts that a selector matches.
-struct FirstUnavailable(Option<String>);
-
-/// The names and labels of the hosts without consumer that no machine can have now, those with an error first.
-struct Unavailable(Vec<(String, BTreeMap<String, String>)>);
-
-impl Unavailable {
-    fn of(hosts: &Listed<BareMetalHost>) -> Self {
-        let is_free = |host: &&BareMetalHost| {
-            let annotations = host.metadata.annotations.as_ref();
-            host.spec.consumer_ref.is_none()
-                && !is_deleting(&host.metadata)
-                && host.status.operational_status != OperationalStatus::Detached
-                && host
-                    .metadata
-                    .labels
-                    .as_ref()
-                    .is_none_or(|all| !all.contains_key(NODE_REUSE_LABEL))
-                && host.spec.externally_provisioned != Some(true)
-                && annotations.is_none_or(|all| !all.contains_key(UNHEALTHY_ANNOTATION))
-                && super::host::is_unavailable(host)
-        };
-        let mut free: Vec<&BareMetalHost> = hosts.iter().filter(is_free).collect();
-        free.sort_by_key(|host| (host.status.error_type.is_none(), name(&host.metadata).to_owned()));
-        let labels = |host: &BareMetalHost| host.metadata.labels.clone().unwrap_or_default();
-        let free = free
-            .into_iter()
-            .map(|host| (name(&host.metadata).to_owned(), labels(host)));
-        Self(free.collect())
-    }
-}
 
 /// The host that the annotation of a machine names.
 fn host_of(machine: &Metal3Machine) -> Next {

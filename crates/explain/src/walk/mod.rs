@@ -1,6 +1,7 @@
 //! From one object to the next: why it is not done, and which object it waits for.
 
 mod address;
+mod claimable;
 pub(crate) mod cluster;
 pub(crate) mod conditions;
 mod data;

@@ -380,6 +380,7 @@ fn reason_of_another_version_is_shown_as_it_is() {
 }
 
 mod causes;
+mod claimable;
 mod cures;
 mod data;
 mod ends;

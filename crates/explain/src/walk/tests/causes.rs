@@ -2,19 +2,19 @@
 
 use super::*;
 
-fn deleting(change: Value) -> Value {
+pub(super) fn deleting(change: Value) -> Value {
     let mut deleting = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["f"] } });
     merge(&mut deleting, change);
     deleting
 }
 
-fn with(mut object: Value, change: Value) -> Value {
+pub(super) fn with(mut object: Value, change: Value) -> Value {
     merge(&mut object, change);
     object
 }
 
 /// A machine that runs.
-fn running(name: &str, change: Value) -> Value {
+pub(super) fn running(name: &str, change: Value) -> Value {
     let running =
         json!({ "status": { "initialization": { "infrastructureProvisioned": true }, "nodeRef": { "name": name } } });
     with(machine(name, running), change)
@@ -233,34 +233,4 @@ fn cluster_that_belongs_to_none_does_not_wait_for_the_machines_of_others() {
         ("AssociateBareMetalHost", "False", "AssociateBareMetalHostFailed"),
     );
     assert_end("m3c/x", &[own, other], ("Metal3Cluster/x Deleting", State::Waiting));
-}
-
-/// The chooser takes no free host while one is kept for the set.
-#[test]
-fn machine_waits_for_the_host_that_is_kept_for_its_set() {
-    let of_set =
-        json!({ "metadata": { "labels": { "cluster.x-k8s.io/deployment-name": "workers" }, "annotations": null } });
-    let machine = with(
-        metal3_machine(
-            "m0",
-            ("AssociateBareMetalHost", "False", "AssociateBareMetalHostFailed"),
-        ),
-        of_set,
-    );
-    let kept = |set: &str| {
-        json!({ "metadata": { "labels": { "infrastructure.cluster.x-k8s.io/node-reuse": set } },
-            "status": { "provisioning": { "state": "deprovisioning" } } })
-    };
-    let free = host("h0", failed("registration error"));
-    let own = host("h1", kept("md-workers"));
-    assert_end(
-        "m3m/m0",
-        &[machine.clone(), free, own],
-        ("BareMetalHost/h1 Deprovisioning", State::Waiting),
-    );
-    let other = host("h1", kept("md-others"));
-    let end = ("Metal3Machine/m0 AssociateBareMetalHostFailed", State::Blocked);
-    assert_end("m3m/m0", &[machine.clone(), other], end);
-    let gone = host("h0", deleting(failed("registration error")));
-    assert_end("m3m/m0", &[machine, gone], end);
 }

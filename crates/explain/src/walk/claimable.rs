@@ -1,0 +1,220 @@
+//! The hosts that a Metal3Machine could claim if they were available: one of them is the cause of its wait.
+//!
+//! The controller of machines chooses the host. Here are those of its rules that neither time nor a repair of a host changes; a
+//! host that they refuse is no cause.
+
+use std::collections::BTreeMap;
+
+use metal3_api::cluster::names::{CLUSTER_NAME_LABEL, DEPLOYMENT_NAME_LABEL};
+use metal3_api::cluster::{Cluster, Machine};
+use metal3_api::infrastructure::names::{
+    FAILURE_DOMAIN_LABEL, LEGACY_UNHEALTHY_ANNOTATION, NODE_REUSE_LABEL, UNHEALTHY_ANNOTATION,
+};
+use metal3_api::infrastructure::v1beta2::{FailureDomainPolicy, HostSelector, Metal3Cluster, Metal3Machine};
+use metal3_api::kind::Kind;
+use metal3_api::metal3::names::DETACHED_ANNOTATION;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationalStatus};
+use metal3_domain::selector::Selector;
+
+use super::host::is_unavailable;
+use super::{End, Next, Walk, is_deleting, owner};
+use crate::listed::Listed;
+use crate::object::ObjectId;
+use crate::values::name;
+use crate::work;
+
+/// The label with the control plane of a machine, which its infrastructure gets too.
+const CONTROL_PLANE_NAME_LABEL: &str = "cluster.x-k8s.io/control-plane-name";
+
+impl Walk<'_> {
+    /// No host can be claimed: one that the machine may have, with an error or on its way, is the cause. A host with other labels
+    /// does not help, so the message of the machine is the end.
+    pub(super) fn unavailable_host(&mut self, machine: &Metal3Machine) -> Result<Next, End> {
+        let selector = machine.spec.host_selector.as_ref().map(HostSelector::labels);
+        let Ok(selector) = selector.transpose() else {
+            return Ok(None);
+        };
+        let domain = self.domain(machine)?;
+        let wanted = Wanted { selector, domain };
+        let hosts = self.list::<BareMetalHost>(None)?;
+        if let Some(kept) = kept_for(machine, &wanted, &hosts) {
+            return Ok(Some(ObjectId::of::<BareMetalHost>(&kept)));
+        }
+        let unavailable = self.snapshot.memo(String::new(), || Unavailable::of(&hosts));
+        // Machines of one template have the same selector, and few domains.
+        let domain = wanted.domain.as_ref().map(|domain| (&domain.name, domain.is_required));
+        let question = serde_json::to_string(&(&machine.spec.host_selector, domain)).unwrap_or_default();
+        let first = self
+            .snapshot
+            .memo(question, || FirstUnavailable(unavailable.first(&wanted)));
+        hosts.sought(first.0.as_ref().map(|host| ObjectId::of::<BareMetalHost>(host)))
+    }
+
+    /// The failure domain of a machine, which its Machine states, with the policy of its Metal3Cluster.
+    fn domain(&mut self, machine: &Metal3Machine) -> Result<Option<Domain>, End> {
+        let Some(of) = owner::<Machine>(&machine.metadata).map(ToOwned::to_owned) else {
+            return Ok(None);
+        };
+        let owner: Option<Machine> = self.find(&of)?;
+        let stated = owner.and_then(|owner| Some((owner.spec.failure_domain?, owner.spec.cluster_name)));
+        let Some((domain, cluster)) = stated.filter(|(domain, _)| !domain.is_empty()) else {
+            return Ok(None);
+        };
+        let policy = self.metal3_cluster_of(machine, &cluster)?;
+        let policy = policy.and_then(|one| one.spec.failure_domain_policy);
+        Ok(Some(Domain {
+            name: domain,
+            is_required: policy == Some(FailureDomainPolicy::Required),
+        }))
+    }
+
+    /// The Metal3Cluster that the machine names, that is the infrastructure of its Cluster, or that joined the Cluster.
+    fn metal3_cluster_of(&mut self, machine: &Metal3Machine, cluster: &str) -> Result<Option<Metal3Cluster>, End> {
+        if let Some(reference) = &machine.spec.metal3_cluster_ref {
+            return self.find(&reference.name);
+        }
+        let owner: Option<Cluster> = self.find(cluster)?;
+        let infrastructure = owner.and_then(|owner| owner.spec.infrastructure_ref);
+        let named = infrastructure.as_ref().map(|one| one.name.clone());
+        let id = infrastructure.map(|one| ObjectId::foreign(&one.api_group, &one.kind, &one.name));
+        if id.is_some_and(|id| id.is::<Metal3Cluster>()) {
+            return named.map_or(Ok(None), |name| self.find(&name));
+        }
+        let all = self.list::<Metal3Cluster>(None)?;
+        let joined = self.snapshot.memo(cluster.to_owned(), || Joined::of(&all, cluster));
+        match joined.0.as_slice() {
+            [] => named.map_or(Ok(None), |name| self.find(&name)),
+            [one] => self.find(one),
+            // The controller takes neither.
+            _ => Ok(None),
+        }
+    }
+}
+
+/// What a machine requires of a host.
+struct Wanted {
+    selector: Option<Selector>,
+    domain: Option<Domain>,
+}
+
+struct Domain {
+    name: String,
+    /// Whether the Metal3Cluster refuses hosts of other domains.
+    is_required: bool,
+}
+
+impl Wanted {
+    fn is_met_by(&self, labels: &BTreeMap<String, String>) -> bool {
+        let is_selected = self.selector.as_ref().is_none_or(|selector| selector.matches(labels));
+        is_selected && (self.is_near(labels) || self.domain.as_ref().is_none_or(|domain| !domain.is_required))
+    }
+
+    /// Whether a host is in the failure domain of the machine.
+    fn is_near(&self, labels: &BTreeMap<String, String>) -> bool {
+        let domain = self.domain.as_ref();
+        domain.is_some_and(|domain| labels.get(FAILURE_DOMAIN_LABEL) == Some(&domain.name))
+    }
+}
+
+/// The host that was kept for the control plane or the MachineDeployment of a machine and is not available yet: no other is taken
+/// while one becomes available without help.
+fn kept_for(machine: &Metal3Machine, wanted: &Wanted, hosts: &Listed<BareMetalHost>) -> Option<String> {
+    let labels = machine.metadata.labels.as_ref()?;
+    let of = |label: &str, prefix: &str| labels.get(label).map(|name| format!("{prefix}{name}"));
+    let set = of(CONTROL_PLANE_NAME_LABEL, "cp-").or_else(|| of(DEPLOYMENT_NAME_LABEL, "md-"))?;
+    let cluster = labels.get(CLUSTER_NAME_LABEL);
+    let is_kept = |host: &&BareMetalHost| {
+        let labels = host.metadata.labels.as_ref();
+        let is_of_cluster = |labels: &BTreeMap<String, String>| {
+            let stated = labels.get(CLUSTER_NAME_LABEL);
+            stated.is_none_or(|_| stated == cluster)
+        };
+        labels.is_some_and(|all| {
+            all.get(NODE_REUSE_LABEL) == Some(&set) && is_of_cluster(all) && wanted.is_met_by(all)
+        }) && host.spec.consumer_ref.as_ref().is_none_or(|consumer| {
+            consumer.kind.as_deref() == Some(Cluster::KIND) && consumer.name.as_ref() == cluster
+        }) && !is_excluded(host)
+            && is_unavailable(host)
+    };
+    let needs_help = |host: &&BareMetalHost| host.status.error_type.is_some() || host.is_paused();
+    let first = hosts.iter().filter(is_kept).min_by_key(needs_help);
+    first.map(|host| name(&host.metadata).to_owned())
+}
+
+/// Whether no machine gets the host until a user changes what they stated of it.
+fn is_excluded(host: &BareMetalHost) -> bool {
+    let annotations = host.metadata.annotations.as_ref();
+    let has = |name: &str| annotations.is_some_and(|all| all.contains_key(name));
+    is_deleting(&host.metadata)
+        || has(UNHEALTHY_ANNOTATION)
+        || has(LEGACY_UNHEALTHY_ANNOTATION)
+        || has(DETACHED_ANNOTATION)
+        || host.status.operational_status == OperationalStatus::Detached
+        || host.spec.externally_provisioned == Some(true)
+}
+
+/// The names of the Metal3Clusters that joined a Cluster with other infrastructure, by name or label.
+struct Joined(Vec<String>);
+
+impl Joined {
+    fn of(all: &Listed<Metal3Cluster>, cluster: &str) -> Self {
+        let joins = |one: &&Metal3Cluster| {
+            let stated = one.spec.cluster_name.as_deref().filter(|name| !name.is_empty());
+            let labels = one.metadata.labels.as_ref();
+            stated.or_else(|| Some(labels?.get(CLUSTER_NAME_LABEL)?.as_str())) == Some(cluster)
+        };
+        Self(
+            all.iter()
+                .filter(joins)
+                .map(|one| name(&one.metadata).to_owned())
+                .collect(),
+        )
+    }
+}
+
+/// The first of the hosts that a machine could have.
+struct FirstUnavailable(Option<String>);
+
+/// The names and labels of the hosts without consumer that no machine can have now, those with an error first.
+struct Unavailable(Vec<(String, BTreeMap<String, String>)>);
+
+impl Unavailable {
+    fn of(hosts: &Listed<BareMetalHost>) -> Self {
+        let is_kept = |host: &BareMetalHost| {
+            let labels = host.metadata.labels.as_ref();
+            labels.is_some_and(|all| all.contains_key(NODE_REUSE_LABEL))
+        };
+        let is_free = |host: &&BareMetalHost| {
+            host.spec.consumer_ref.is_none()
+                && !is_excluded(host)
+                && !is_kept(host)
+                // A user deploys it without a machine.
+                && host.spec.image.is_none()
+                && host.spec.custom_deploy.is_none()
+                && is_unavailable(host)
+        };
+        let mut free: Vec<&BareMetalHost> = hosts.iter().filter(is_free).collect();
+        free.sort_by_key(|host| (host.status.error_type.is_none(), name(&host.metadata).to_owned()));
+        let labels = |host: &BareMetalHost| host.metadata.labels.clone().unwrap_or_default();
+        let free = free
+            .into_iter()
+            .map(|host| (name(&host.metadata).to_owned(), labels(host)));
+        Self(free.collect())
+    }
+
+    /// The first one that a machine could have, in its failure domain if there is one.
+    fn first(&self, wanted: &Wanted) -> Option<String> {
+        let mut other = None;
+        for (host, labels) in &self.0 {
+            work::visit();
+            if !wanted.is_met_by(labels) {
+                continue;
+            }
+            if wanted.domain.is_none() || wanted.is_near(labels) {
+                return Some(host.clone());
+            }
+            other = other.or(Some(host));
+        }
+        other.cloned()
+    }
+}
