@@ -47,6 +47,37 @@ const PLAIN: [&str; 10] = [
     "remediation",
 ];
 
+/// Members of the status of another provider's object that say how it is. Another one may hold a kubeconfig or a key.
+const PLAIN_STATUS: [&str; 27] = [
+    "addresses",
+    "availableReplicas",
+    "bootstrapReady",
+    "conditions",
+    "controlPlaneEndpoint",
+    "dataSecretName",
+    "deprecated",
+    "errorMessage",
+    "externalManagedControlPlane",
+    "failureDomains",
+    "failureMessage",
+    "failureReason",
+    "initialization",
+    "initialized",
+    "ipAddresses",
+    "lastRemediation",
+    "observedGeneration",
+    "phase",
+    "ready",
+    "readyReplicas",
+    "replicas",
+    "selector",
+    "unavailableReplicas",
+    "upToDateReplicas",
+    "updatedReplicas",
+    "v1beta2",
+    "version",
+];
+
 /// The kinds that are read first.
 pub(super) fn all() -> Vec<ObjectId> {
     let known = KINDS.iter().chain(WITHOUT_WAITS).chain(LISTED).chain([&SECRET]);
@@ -93,19 +124,23 @@ pub(super) fn without_data(kind: &ObjectId, mut object: Value) -> Value {
     let is_known = known.any(|known| known.group == kind.group && known.kind == kind.kind);
     let is_own = is_known && kind.group != CONTROL_PLANE_GROUP;
     let is_class = kind.kind == "ClusterClass";
-    let is_kept = |name: &str| match kind.group.as_str() {
-        CLUSTER_GROUP => !(is_class && ["patches", "variables"].contains(&name)),
-        _ => PLAIN.contains(&name) || name.ends_with("Ref"),
+    if is_own {
+        return object;
+    }
+    let is_kept = |part: &str, name: &str| match (kind.group.as_str(), part) {
+        (CLUSTER_GROUP, _) => !(is_class && ["patches", "variables"].contains(&name)),
+        (_, "spec") => PLAIN.contains(&name) || name.ends_with("Ref"),
+        _ => PLAIN_STATUS.contains(&name),
     };
-    if let Some(spec) = object
-        .get_mut("spec")
-        .and_then(Value::as_object_mut)
-        .filter(|_| !is_own)
-    {
-        for (name, member) in spec {
-            if !is_kept(name) {
-                *member = Value::from(MASK);
+    for (part, value) in object.as_object_mut().into_iter().flatten() {
+        match (part.as_str(), value) {
+            ("apiVersion" | "kind" | "metadata", _) => {}
+            ("spec" | "status", Value::Object(members)) => {
+                let others = members.iter_mut().filter(|(name, _)| !is_kept(part, name));
+                others.for_each(|(_, member)| *member = Value::from(MASK));
             }
+            (_, Value::Null) => {}
+            (_, value) => *value = Value::from(MASK),
         }
     }
     object

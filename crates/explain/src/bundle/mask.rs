@@ -1,5 +1,7 @@
 //! Masks what could be a secret in an object.
 
+use std::borrow::Cow;
+
 use metal3_api::infrastructure::names::NODE_ANNOTATIONS_BACKUP;
 use metal3_api::ipam::names::REQUESTED_ADDRESS_ANNOTATION;
 use metal3_domain::uri::{public_text, redacted_url};
@@ -82,8 +84,12 @@ fn mask(value: &mut Value) {
             let is_pair =
                 members.contains_key("value") && (members.contains_key("name") || members.contains_key("key"));
             let is_bmc = members.contains_key("credentialsName");
+            let has_certificate = ["crt", "cert", "certificate"]
+                .iter()
+                .any(|name| members.contains_key(*name));
             for (name, member) in members.iter_mut() {
-                if (is_pair && name == "value") || (is_sensitive(name) && is_content(member)) {
+                let is_key = has_certificate && name == "key" && is_content(member);
+                if (is_pair && name == "value") || is_key || (is_sensitive(name) && is_content(member)) {
                     *member = Value::from(MASK);
                 } else if let (true, Some(annotations)) = (name == "annotations", member.as_object_mut()) {
                     // Those of the object, and those of objects that are made from it.
@@ -127,11 +133,28 @@ fn is_sensitive(name: &str) -> bool {
 
 /// A text without logins of URLs, queries of URLs, and what follows the name of a secret.
 pub(crate) fn masked_text(text: &str) -> String {
+    let text = without_keys(text);
     let lines = text.split_inclusive('\n').map(|line| {
         let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
         format!("{}{end}", masked_line(&public_text(line)))
     });
     lines.collect()
+}
+
+/// A text without private keys in their usual form, whose lines may be parts of one JSON text.
+fn without_keys(text: &str) -> Cow<'_, str> {
+    const BEGIN: &str = "PRIVATE KEY-----";
+    const END: &str = "-----END ";
+    if !text.contains(BEGIN) {
+        return Cow::Borrowed(text);
+    }
+    let (mut shown, mut rest) = (String::new(), text);
+    while let Some((before, behind)) = rest.split_once(BEGIN) {
+        let end = behind.split_once(END).and_then(|(_, end)| end.split_once(BEGIN));
+        shown.push_str(&format!("{before}{BEGIN}{MASK}"));
+        rest = end.map_or("", |(_, rest)| rest);
+    }
+    Cow::Owned(shown + rest)
 }
 
 /// Words keep their places: output is in columns.
@@ -150,12 +173,13 @@ fn masked_line(line: &str) -> String {
 /// Splits a line before the first value that follows the name of a secret.
 fn next_value(line: &str) -> Option<(&str, &str)> {
     let mut from = 0;
-    while let Some((mark, found)) = line.get(from..)?.match_indices(['=', ':', ' ']).next() {
+    while let Some((mark, found)) = line.get(from..)?.match_indices(['=', ':', ' ', '\t', '>']).next() {
         let at = from + mark;
         from = at + found.len();
         let (before, behind) = (line.get(..at)?, line.get(from..)?);
         let name = name_before(before);
-        if !is_sensitive(name) || is_object(before, found) || (found == " " && !is_before_value(name, behind)) {
+        let is_named = is_sensitive(name) || (name == LOGIN_OPTION && found == " ");
+        if !is_named || is_object(before, found) || (found == " " && !is_before_value(name, behind)) {
             continue;
         }
         let start = start_of_value(line, from);
@@ -167,6 +191,8 @@ fn next_value(line: &str) -> Option<(&str, &str)> {
     None
 }
 
+/// The option of curl whose value is a login.
+const LOGIN_OPTION: &str = "-u";
 /// The longest name that is looked at.
 const LONGEST_NAME: usize = 64;
 
@@ -192,18 +218,25 @@ fn is_object(before: &str, mark: &str) -> bool {
             .is_some_and(|text| text.ends_with("Secret/"))
 }
 
-/// Whether the value of a name follows behind a blank: `password = abc`, `password is abc`. `the Secret is missing` says none.
+/// Whether the value of a name follows behind a blank: `password = abc`, `password is abc`, `--password abc`, `password 'abc'`. `the
+/// Secret is missing` says none, and `User "x" cannot list` only who it is.
 fn is_before_value(name: &str, rest: &str) -> bool {
-    let is_kind = ["secret", "secrets", "credential", "credentials"].contains(&name.to_ascii_lowercase().as_str());
-    !is_kind
-        && ["= ", "is ", ": ", "=\"", ":\""]
+    const KINDS: [&str; 4] = ["secret", "secrets", "credential", "credentials"];
+    const LOGINS: [&str; 3] = ["user", "username", "login"];
+    let lower = name.to_ascii_lowercase();
+    let is_quoted = rest.starts_with(['"', '\'']) && !LOGINS.contains(&lower.as_str());
+    let has_mark = || {
+        ["= ", "=> ", "is ", ": ", "=\"", ":\""]
             .iter()
             .any(|mark| rest.starts_with(mark))
+    };
+    let is_option = name.starts_with('-') && !rest.starts_with('-');
+    !KINDS.contains(&lower.as_str()) && (is_option || is_quoted || has_mark())
 }
 
 /// The place of the value behind a mark: after blanks, further marks and the scheme of a login.
 fn start_of_value(line: &str, from: usize) -> usize {
-    const BEFORE: [&str; 7] = ["=", ":", "is ", "bearer ", "basic ", "digest ", "token "];
+    const BEFORE: [&str; 8] = ["=", ":", ">", "is ", "bearer ", "basic ", "digest ", "token "];
     let mut at = from;
     loop {
         let rest = line.get(at..).unwrap_or_default();
@@ -287,8 +320,8 @@ fn after_value(value: &str, is_open_ended: bool) -> &str {
         return "";
     }
     // A list, as Go prints the values of a header, and as JSON has them.
-    if value.starts_with('[') {
-        return value.split_once(']').map_or("", |(_, rest)| rest);
+    if let Some(items) = value.strip_prefix('[') {
+        return after_list(items);
     }
     let after = match Quote::at(value) {
         Some(quote) => quote.after(value),
@@ -299,11 +332,43 @@ fn after_value(value: &str, is_open_ended: bool) -> &str {
     after.unwrap_or_default()
 }
 
+/// What follows the bracket that closes a list. One in quotes does not.
+fn after_list(mut items: &str) -> &str {
+    while let Some(at) = items.find(['"', '\'', ']']) {
+        let found = items.get(at..).unwrap_or_default();
+        match found.strip_prefix(']') {
+            Some(rest) => return rest,
+            None => {
+                items = Quote::at(found)
+                    .and_then(|quote| quote.after(found))
+                    .unwrap_or_default()
+            }
+        }
+    }
+    ""
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn private_key_is_masked_in_any_text_and_next_to_its_certificate() {
+        let pem = "-----BEGIN EC PRIVATE KEY-----\ncanary\n-----END EC PRIVATE KEY-----";
+        for text in [
+            format!("a {pem} z"),
+            format!("a {} z", pem.replace('\n', "\\n")),
+            format!("{pem}\n{pem} z"),
+        ] {
+            let masked = masked_text(&text);
+            assert!(!masked.contains("canary") && masked.ends_with(" z"), "{masked}");
+        }
+        assert!(!masked_text("-----BEGIN PRIVATE KEY-----\ncanary").contains("canary"));
+        let pair = masked(json!({ "status": { "client": { "crt": "x", "key": "canary" } } }));
+        assert!(!pair.to_string().contains("canary"), "{pair}");
+    }
 
     #[test]
     fn references_are_kept_and_values_are_masked() {
@@ -349,6 +414,23 @@ mod tests {
     fn requested_address_of_a_claim_is_kept() {
         let claim = json!({ "metadata": { "annotations": { "ipAddress": "192.0.2.7" } } });
         assert_eq!(masked(claim.clone()), claim);
+    }
+
+    #[test]
+    fn value_behind_an_option_a_tab_an_arrow_a_tag_or_a_quote_is_masked() {
+        for (text, shown) in [
+            ("{\"password\":[\"a]canary\"],\"x\":1}", "{\"password\":***,\"x\":1}"),
+            ("curl --password canary https://h", "curl --password *** https://h"),
+            ("curl -u root:canary https://h", "curl -u *** https://h"),
+            ("<Password>canary</Password> <x>", "<Password>*** <x>"),
+            ("password => canary", "password => ***"),
+            ("password\tcanary", "password\t***"),
+            ("invalid password 'canary canary' of x", "invalid password *** of x"),
+            ("User \"x\" cannot list secrets", "User \"x\" cannot list secrets"),
+            ("the password was refused", "the password was refused"),
+        ] {
+            assert_eq!(masked_text(text), shown);
+        }
     }
 
     #[test]

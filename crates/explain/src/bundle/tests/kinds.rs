@@ -14,15 +14,20 @@ fn others() -> Vec<Value> {
             "apiVersion": "bootstrap.example.io/v1", "kind": "OtherConfig", "name": "x" } } }],
         ["controlplane.example.io/v1", "OtherControlPlane", { "replicas": 3, "version": "v1.35.0", "config": data }],
         ["infrastructure.cluster.x-k8s.io/v1", "OtherCluster", { "script": "canary" }],
-        ["bootstrap.example.io/v1", "OtherConfig", data],
+        ["bootstrap.example.io/v1", "OtherConfig", data,
+            { "ready": true, "talosConfig": "contexts:\n  m:\n    key: canary", "kubeconfig": { "x": "canary" } }],
         ["bootstrap.cluster.x-k8s.io/v1beta2", "KubeadmConfig", data],
         ["controlplane.cluster.x-k8s.io/v1beta2", "KubeadmControlPlane", { "replicas": 3, "kubeadmConfigSpec": data }],
-        ["cluster.x-k8s.io/v1beta2", "ClusterClass", { "patches": [{ "jsonPatches": [{ "op": "add", "value": "canary" }] }] }],
+        ["cluster.x-k8s.io/v1beta2", "ClusterClass", { "patches": [{ "jsonPatches": [{ "op": "add", "value": "canary" }] }] },
+            { "variables": [{ "name": "v", "definitions": [{ "schema": { "openAPIV3Schema": { "default": "canary" } } }] }] }],
         ["cluster.x-k8s.io/v1beta2", "MachineHealthCheck", { "clusterName": "x" }],
         ["metal3.io/v1alpha1", "HostUpdatePolicy", { "firmwareUpdates": "onReboot" }],
         ["metal3.io/v1alpha1", "DataImage", { "url": "http://u:canary@h/i" }],
     ]);
-    let object = |one: &Value| json!({ "apiVersion": one[0], "kind": one[1], "metadata": { "name": "x", "namespace": "lab" }, "spec": one[2] });
+    let object = |one: &Value| {
+        json!({ "apiVersion": one[0], "kind": one[1], "metadata": { "name": "x", "namespace": "lab" },
+        "spec": one[2], "status": one[3], "data": { "x": if one[0] == "infrastructure.cluster.x-k8s.io/v1" { "canary" } else { "" } } })
+    };
     all.as_array().into_iter().flatten().map(object).collect()
 }
 
@@ -45,9 +50,13 @@ fn kinds_of_cluster_api_and_of_other_providers_are_in_it_without_data_of_machine
     for (name, text) in &files {
         assert!(!text.contains("canary"), "{name}: {text}");
     }
-    let mut files = files.iter();
-    let control_plane = files.find(|(name, _)| name.contains("OtherControlPlane"));
-    assert!(control_plane.is_some_and(|(_, text)| text.contains("replicas: 3")));
+    for (name, kept) in [("OtherControlPlane", "replicas: 3"), ("OtherConfig", "ready: true")] {
+        let name = format!("objects/lab/{name}/x.yaml");
+        assert!(
+            files.iter().any(|(found, text)| *found == name && text.contains(kept)),
+            "{name}"
+        );
+    }
 }
 
 #[test]
