@@ -94,10 +94,12 @@ impl HostRow {
 /// When the host came into its state: its operation began or ended, or its conditions changed.
 fn entered(host: &BareMetalHost) -> Option<Time> {
     let (status, history) = (&host.status, &host.status.operation_history);
+    let of = |kind: &str| find(&status.conditions, kind).and_then(since);
     let operation = match &status.provisioning.state {
         State::Registering => history.register.start,
         State::MatchProfile | State::Inspecting => history.inspect.start,
-        State::Preparing => history.inspect.end,
+        // It may be prepared again, long after it was inspected.
+        State::Preparing => history.inspect.end.max(of(conditions::PROGRESSING)),
         State::Provisioning => history.provision.start,
         State::Provisioned => history.provision.end,
         State::Deprovisioning => history.deprovision.start,
@@ -109,7 +111,6 @@ fn entered(host: &BareMetalHost) -> Option<Time> {
         | State::Deleting
         | State::Other(_) => None,
     };
-    let of = |kind: &str| find(&status.conditions, kind).and_then(since);
     let changed = [
         conditions::PROGRESSING,
         conditions::AVAILABLE_FOR_PROVISIONING,

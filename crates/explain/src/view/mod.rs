@@ -26,7 +26,7 @@ use crate::walk::Walk;
 pub use consumers::ConsumerRow;
 pub use host::HostRow;
 pub use hosts::Filter;
-pub use pools::{Holder, PoolRow};
+pub use pools::{Holder, PoolRow, WaitingClaim};
 pub use text::{host_line, render};
 pub use timeline::Moment;
 pub use top::{ErrorRow, StepRow, Top, WaitRow};

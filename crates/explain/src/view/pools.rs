@@ -1,12 +1,12 @@
 //! Pools of addresses: how many are free, and who holds which.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::{self, IPAddressClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_api::kind::Kind as _;
-use metal3_api::meta::ConditionStatus;
+use metal3_api::meta::{Condition, ConditionStatus};
 use serde::Serialize;
 
 use crate::read::Read;
@@ -40,6 +40,23 @@ pub struct PoolRow {
     /// Who holds which address. Absent: they may not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holders: Option<Vec<Holder>>,
+    /// The claims that wait for an address of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<WaitingClaim>,
+}
+
+/// A claim without address.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WaitingClaim {
+    /// The claim; with its kind before it if it is Cluster API's.
+    pub claim: String,
+    /// Kind and name of its owner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// The reason of its condition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// The holder of an address.
@@ -65,6 +82,7 @@ const ORDER: [Bad; 3] = [
 pub(super) fn rows(walk: &mut Walk<'_>, only: Option<&str>) -> Vec<PoolRow> {
     let pools = walk.each::<IPPool>(&Read::list::<IPPool>(None));
     let mut holders = Holders::of(walk);
+    let mut waiting = waiting(walk, &holders);
     let mut rows: Vec<PoolRow> = Vec::new();
     for pool in pools.iter().flat_map(|pools| pools.iter()) {
         let key = (
@@ -72,14 +90,26 @@ pub(super) fn rows(walk: &mut Walk<'_>, only: Option<&str>) -> Vec<PoolRow> {
             name(&pool.metadata).to_owned(),
         );
         let held = holders.0.as_mut().map(|all| all.remove(&key).unwrap_or_default());
-        rows.push(row(pool, held));
+        rows.push(PoolRow {
+            waiting: waiting.remove(&key).unwrap_or_default(),
+            ..row(pool, held)
+        });
     }
     // Pools of other providers, whose sizes are not known here. Without the right to read pools those of this project are among
     // them.
-    for ((namespace, name), held) in holders.0.into_iter().flatten() {
+    for (key, held) in holders.0.into_iter().flatten() {
+        let waiting = waiting.remove(&key).unwrap_or_default();
+        let (namespace, name) = key;
         rows.push(PoolRow {
             used: Some(held.len().to_string()),
             holders: Some(sorted(held)),
+            waiting,
+            ..PoolRow::named(namespace, name)
+        });
+    }
+    for ((namespace, name), waiting) in waiting {
+        rows.push(PoolRow {
+            waiting,
             ..PoolRow::named(namespace, name)
         });
     }
@@ -103,6 +133,7 @@ impl PoolRow {
             reserved: None,
             reason: None,
             holders: None,
+            waiting: Vec::new(),
         }
     }
 }
@@ -167,16 +198,60 @@ impl Holders {
                 claim: format!("{}/{claim}", IPAddressClaim::KIND),
             };
             let pool = &address.spec.pool_ref;
-            let is_own = pool.kind == IPPool::KIND && pool.api_group == IPPool::GROUP;
-            let pool = if is_own {
-                pool.name.clone()
-            } else {
-                format!("{}/{}", pool.kind, pool.name)
-            };
+            let pool = name_of(&pool.api_group, &pool.kind, &pool.name);
             all.entry((namespace, pool)).or_default().push(holder);
         }
         Self(Some(all))
     }
+}
+
+/// The claims without address, by namespace and pool. One whose address exists is served: its status follows.
+fn waiting(walk: &mut Walk<'_>, holders: &Holders) -> BTreeMap<(String, String), Vec<WaitingClaim>> {
+    const READY: Bad = ("Ready", ConditionStatus::False);
+    let own = walk.each::<IPClaim>(&Read::list::<IPClaim>(None)).unwrap_or_default();
+    let general = walk
+        .each::<IPAddressClaim>(&Read::list::<IPAddressClaim>(None))
+        .unwrap_or_default();
+    let all = holders.0.iter().flatten();
+    let held: BTreeSet<(&str, &str)> = all
+        .flat_map(|((namespace, _), held)| held.iter().map(|one| (namespace.as_str(), one.claim.as_str())))
+        .collect();
+    let mut found: BTreeMap<(String, String), Vec<WaitingClaim>> = BTreeMap::new();
+    let mut add = |meta: &ObjectMeta, claim: String, pool: String, all: &[Condition]| {
+        let namespace = meta.namespace.clone().unwrap_or_default();
+        if meta.deletion_timestamp.is_none() && !held.contains(&(namespace.as_str(), claim.as_str())) {
+            found.entry((namespace, pool)).or_default().push(WaitingClaim {
+                claim,
+                owner: owner(meta),
+                reason: first_bad(all, &[READY]).map(|bad| bad.reason.clone()),
+            });
+        }
+    };
+    for claim in own.iter().filter(|claim| claim.status.address.is_none()) {
+        let pool = claim.spec.pool.name.clone().unwrap_or_default();
+        add(
+            &claim.metadata,
+            name(&claim.metadata).to_owned(),
+            pool,
+            &claim.status.conditions,
+        );
+    }
+    for claim in general.iter().filter(|claim| claim.status.address_ref.is_none()) {
+        let pool = &claim.spec.pool_ref;
+        let pool = name_of(&pool.api_group, &pool.kind, &pool.name);
+        let of = format!("{}/{}", IPAddressClaim::KIND, name(&claim.metadata));
+        add(&claim.metadata, of, pool, &claim.status.conditions);
+    }
+    found.values_mut().for_each(|claims| claims.sort());
+    found
+}
+
+/// The name of a pool; with its kind before it if it is another provider's.
+fn name_of(group: &str, kind: &str, name: &str) -> String {
+    if kind == IPPool::KIND && group == IPPool::GROUP {
+        return name.to_owned();
+    }
+    format!("{kind}/{name}")
 }
 
 /// Kind and name of the first owner.

@@ -304,6 +304,44 @@ fn pool_shows_numbers_and_holders() {
     assert_eq!(absent.state, State::Absent);
 }
 
+/// The alert about claims without address leads here.
+#[test]
+fn pool_shows_the_claims_that_wait_for_an_address() {
+    let ready = json!([{ "type": "Ready", "status": "False", "reason": "AllocationFailed", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z" }]);
+    let owner = json!([{ "apiVersion": "v1", "kind": "Metal3Data", "name": "t-0", "uid": "u" }]);
+    let claim = |api: &str, kind: &str, spec: Value| {
+        let change =
+            json!({ "metadata": { "ownerReferences": owner }, "spec": spec, "status": { "conditions": ready } });
+        object(api, kind, "c", change)
+    };
+    let general =
+        json!({ "poolRef": { "apiGroup": "ipam.cluster.x-k8s.io", "kind": "InClusterIPPool", "name": "far" } });
+    let objects = [
+        object(
+            "ipam.metal3.io/v1alpha1",
+            "IPPool",
+            "lan",
+            json!({ "spec": { "namePrefix": "lan" }, "status": {} }),
+        ),
+        claim(
+            "ipam.metal3.io/v1alpha1",
+            "IPClaim",
+            json!({ "pool": { "name": "lan" } }),
+        ),
+        claim("ipam.cluster.x-k8s.io/v1beta2", "IPAddressClaim", general),
+    ];
+    let lines = text(&View::Pools(None), &objects);
+    assert_eq!(
+        lines[4..],
+        [
+            "POOL                 WAITING CLAIM     OWNER           REASON",
+            "InClusterIPPool/far  IPAddressClaim/c  Metal3Data/t-0  AllocationFailed",
+            "lan                  c                 Metal3Data/t-0  AllocationFailed",
+        ]
+    );
+}
+
 /// The owner of such an address was not shown, and the pool of another provider was not there at all.
 #[test]
 fn addresses_of_general_claims_have_their_holders() {
@@ -416,4 +454,14 @@ fn top_has_the_slowest_steps_the_errors_and_the_oldest_waits() {
 fn tree_of_an_absent_cluster_says_so() {
     let report = offline::report(&View::Tree("x".to_owned()), &[], at("01:00:00"));
     assert_eq!((report.state, report.content), (State::Absent, Content::Tree(None)));
+}
+
+#[test]
+fn host_that_is_prepared_again_is_in_that_state_since_then() {
+    let status = json!({ "status": { "provisioning": { "state": "preparing" },
+        "conditions": [{ "type": "Progressing", "status": "True", "reason": "Preparing", "message": "",
+            "lastTransitionTime": "2026-01-01T00:59:00Z" }],
+        "operationHistory": { "inspect": { "start": "2025-01-01T00:00:00Z", "end": "2025-01-01T00:05:00Z" } } } });
+    let lines = text(&View::Hosts(Filter::default()), &[host("a", status)]);
+    assert!(lines.iter().any(|line| line.ends_with("1m0s")), "{lines:?}");
 }

@@ -166,8 +166,21 @@ fn pools(rows: &[PoolRow], is_wide: bool) -> String {
         })
     });
     let holders = placed(is_wide, &["POOL", "ADDRESS", "CLAIM", "OWNER"], holders.collect());
-    if !holders.is_empty() {
-        shown = format!("{shown}\n{holders}");
+    let waiting = rows.iter().flat_map(|row| {
+        row.waiting.iter().map(|one| {
+            let cells = vec![row.name.clone(), one.claim.clone(), text(&one.owner), text(&one.reason)];
+            (row.namespace.clone(), cells)
+        })
+    });
+    let waiting = placed(
+        is_wide,
+        &["POOL", "WAITING CLAIM", "OWNER", "REASON"],
+        waiting.collect(),
+    );
+    for table in [holders, waiting] {
+        if !table.is_empty() {
+            shown = format!("{shown}\n{table}");
+        }
     }
     shown
 }
