@@ -1,5 +1,6 @@
 //! How long the steps of a host's life take, as its status records them.
 
+use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationMetric};
 
 use crate::values::name;
@@ -51,6 +52,11 @@ impl Step {
         let metric = self.of(host);
         let start = metric.start;
         start.is_some_and(|start| metric.end.is_none_or(|end| end < start))
+    }
+
+    /// When the step of the host began that is in progress.
+    pub(crate) fn begun(self, host: &BareMetalHost) -> Option<Time> {
+        self.of(host).start.filter(|_| self.is_running(host))
     }
 
     /// The seconds that the step took on each host that completed it, with its name, the shortest first.

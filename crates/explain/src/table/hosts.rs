@@ -184,7 +184,8 @@ pub(super) const ROWS: &[Row] = &[
             "DeletionDelayed",
             "An annotation delays the deletion",
             "The host is deleted while `baremetalhost.metal3.io/detached` asks for a delay.",
-            "Remove the annotation, or set its `deleteAction` to `delete`.",
+            "Set its `deleteAction` to `delete` to delete the object and leave the machine as it is. Without the annotation the \
+             host is deprovisioned first: its machine is switched off, and its disk erased unless cleaning is disabled.",
         ],
     ),
     failure([

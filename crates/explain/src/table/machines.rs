@@ -105,7 +105,8 @@ pub(super) const ROWS: &[Row] = &[
             "Metal3MachinePaused",
             "The machine is paused",
             "The annotation `cluster.x-k8s.io/paused`, or `spec.paused` of the Cluster, stops all work on it.",
-            "Remove the annotation, or unpause the Cluster.",
+            "Let a `clusterctl move` complete, or repeat it if it was interrupted. Otherwise remove the annotation, or unpause the \
+             Cluster.",
         ],
     ),
     problem("BareMetalHostPauseAnnotationSetFailed", PAUSE_SET),

@@ -253,10 +253,24 @@ mod tests {
             !finalizers.is_empty() && !finalizers.contains("by hand"),
             "{finalizers}"
         );
-        for (area, reason) in [(Area::Remediation, "PowerOffDisabled"), (Area::Data, "ClaimLives")] {
+        for (area, reason) in [
+            (Area::Remediation, "PowerOffDisabled"),
+            (Area::Data, "ClaimLives"),
+            (Area::Hosts, "DeletionDelayed"),
+        ] {
             let cure = cure(area, reason);
             assert!(cure.contains("deprovision"), "{reason}: {cure}");
         }
+    }
+
+    /// A move pauses, and without the pause two clusters manage one machine.
+    #[test]
+    fn cure_of_a_pause_names_a_move() {
+        let rows = Area::ALL.iter().flat_map(|area| area.rows());
+        let paused = rows.filter(|row| row.reason.ends_with("Paused") && row.actor == Actor::User);
+        let cures: Vec<&str> = paused.map(|row| row.cure).collect();
+        assert!(cures.len() >= 4, "{cures:?}");
+        assert!(cures.iter().all(|cure| cure.contains("clusterctl move")), "{cures:?}");
     }
 
     #[test]

@@ -89,7 +89,7 @@ pub(super) const ROWS: &[Row] = &[
             "HostPaused",
             "The host or its machine is paused",
             "Nothing is powered off or on while one of them is paused.",
-            "Remove the pause that the message names.",
+            "Let a `clusterctl move` complete, or repeat it if it was interrupted. Otherwise remove the pause that the message names.",
         ],
     ),
     user(

@@ -36,7 +36,8 @@ pub(super) const ROWS: &[Row] = &[
             "HostPaused",
             "Its host is paused",
             "The node may be served from another cluster, so nothing is removed.",
-            "Remove `baremetalhost.metal3.io/paused` from the host when the work on it is over.",
+            "Let a `clusterctl move` complete, or repeat it if it was interrupted. Otherwise remove `baremetalhost.metal3.io/paused` \
+             from the host when the work on it is over.",
         ],
     ),
     passes(

@@ -5,7 +5,7 @@ use metal3_api::cluster::IPAddressClaim;
 use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
 use metal3_api::meta::{Condition, ConditionStatus};
 
-use super::conditions::{Bad, first_bad, link};
+use super::conditions::{Bad, first_bad, link, since};
 use super::{End, Next, Walk, is_deleting};
 use crate::chain::Link;
 use crate::object::ObjectId;
@@ -76,6 +76,17 @@ impl Walk<'_> {
         let bad = first_bad(conditions, &[("Ready", ConditionStatus::False)]);
         match (bad, error) {
             (Some(bad), _) => {
+                if !pool.is::<IPPool>() {
+                    // The words of the contract, with another meaning: the provider of the pool has its own cures.
+                    let cure = format!("See {pool}, and the log of the controller that serves it.");
+                    self.push(Link {
+                        reason: Some(bad.reason.clone()),
+                        message: bad.message.clone(),
+                        since: since(bad),
+                        ..Link::plain(at, "has no address", Actor::System, cure)
+                    });
+                    return Ok(Some(pool));
+                }
                 let is_end = OF_CLAIM.contains(&bad.reason.as_str());
                 let link = link(at, Area::Addresses, bad);
                 self.push(link);

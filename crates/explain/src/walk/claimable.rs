@@ -13,7 +13,7 @@ use metal3_api::infrastructure::names::{
 use metal3_api::infrastructure::v1beta2::{FailureDomainPolicy, HostSelector, Metal3Cluster, Metal3Machine};
 use metal3_api::kind::Kind;
 use metal3_api::metal3::names::DETACHED_ANNOTATION;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationalStatus};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationalStatus, ProvisioningState};
 use metal3_domain::selector::Selector;
 
 use super::host::is_unavailable;
@@ -129,16 +129,21 @@ fn kept_for(machine: &Metal3Machine, wanted: &Wanted, hosts: &Listed<BareMetalHo
             let stated = labels.get(CLUSTER_NAME_LABEL);
             stated.is_none_or(|_| stated == cluster)
         };
-        labels.is_some_and(|all| {
-            all.get(NODE_REUSE_LABEL) == Some(&set) && is_of_cluster(all) && wanted.is_met_by(all)
-        }) && host.spec.consumer_ref.as_ref().is_none_or(|consumer| {
-            consumer.kind.as_deref() == Some(Cluster::KIND) && consumer.name.as_ref() == cluster
-        }) && !is_excluded(host)
+        labels.is_some_and(|all| all.get(NODE_REUSE_LABEL) == Some(&set) && is_of_cluster(all) && wanted.is_met_by(all))
+            && host.spec.consumer_ref.as_ref().is_none_or(|consumer| {
+                consumer.kind.as_deref() == Some(Cluster::KIND) && consumer.name.as_ref() == cluster
+            })
+            && !is_excluded(host)
             && is_unavailable(host)
     };
     let needs_help = |host: &&BareMetalHost| host.status.error_type.is_some() || host.is_paused();
     let first = hosts.iter().filter(is_kept).min_by_key(needs_help);
     first.map(|host| name(&host.metadata).to_owned())
+}
+
+/// Whether a machine in deletion leaves the host, which others get as soon as it is clean.
+fn is_released(host: &BareMetalHost) -> bool {
+    host.status.provisioning.state == ProvisioningState::Deprovisioning && host.status.error_type.is_none()
 }
 
 /// Whether no machine gets the host until a user changes what they stated of it.
@@ -175,7 +180,8 @@ impl Joined {
 /// The first of the hosts that a machine could have.
 struct FirstUnavailable(Option<String>);
 
-/// The names and labels of the hosts without consumer that no machine can have now, those with an error first.
+/// The names and labels of the hosts that no machine can have now and that are without consumer, or leave one: those with an error
+/// first.
 struct Unavailable(Vec<(String, BTreeMap<String, String>)>);
 
 impl Unavailable {
@@ -185,13 +191,13 @@ impl Unavailable {
             labels.is_some_and(|all| all.contains_key(NODE_REUSE_LABEL))
         };
         let is_free = |host: &&BareMetalHost| {
-            host.spec.consumer_ref.is_none()
-                && !is_excluded(host)
-                && !is_kept(host)
-                // A user deploys it without a machine.
-                && host.spec.image.is_none()
-                && host.spec.custom_deploy.is_none()
-                && is_unavailable(host)
+            // With an image and without consumer a user deploys it.
+            let is_deployed = host.spec.image.is_some() || host.spec.custom_deploy.is_some();
+            let is_left = match &host.spec.consumer_ref {
+                None => !is_deployed,
+                Some(consumer) => is_released(host) && consumer.kind.as_deref() == Some(Metal3Machine::KIND),
+            };
+            is_left && !is_excluded(host) && !is_kept(host) && is_unavailable(host)
         };
         let mut free: Vec<&BareMetalHost> = hosts.iter().filter(is_free).collect();
         free.sort_by_key(|host| (host.status.error_type.is_none(), name(&host.metadata).to_owned()));

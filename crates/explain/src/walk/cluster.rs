@@ -86,12 +86,18 @@ impl Walk<'_> {
         if self.is_part {
             return Ok(None);
         }
+        if waiting.len() > MOST {
+            self.restrict(&format!("the first {MOST} of the machines that wait were looked at"));
+        }
         let mut is_known = true;
         for machine in waiting.iter().take(MOST) {
             let machine = ObjectId::of::<Machine>(name(&machine.metadata));
             match explain_part(&machine, self.snapshot) {
                 Ok(explanation) if explanation.state == State::Blocked => return Ok(Some(machine)),
-                Ok(_) => {}
+                Ok(explanation) => {
+                    self.has_unread_part |= explanation.state == State::Unknown;
+                    explanation.not_read.into_iter().for_each(|entry| self.note(entry));
+                }
                 Err(wanted) => {
                     self.wanted.extend(wanted);
                     is_known = false;

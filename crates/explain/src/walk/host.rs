@@ -5,12 +5,16 @@ use metal3_api::infrastructure::names::HOST_PAUSED_BY_CAPM3;
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::meta::{Condition, ConditionStatus, Time};
 use metal3_api::metal3::names::{PAUSED_ANNOTATION, host_condition as conditions};
-use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, OperationalStatus, ProvisioningState as State};
+use metal3_api::metal3::v1alpha1::{
+    BareMetalHost, ErrorType, HostFirmwareComponents, HostFirmwareSettings, OperationalStatus,
+    ProvisioningState as State,
+};
 
 use super::conditions::{find, first_bad, link, reason_link, since};
 use super::{End, Next, Walk, in_namespace, is_deleting};
 use crate::chain::Link;
 use crate::object::ObjectId;
+use crate::steps::Step;
 use crate::table::{Actor, Area, reason_of_error};
 
 /// The condition of a change that is withheld on purpose.
@@ -23,7 +27,7 @@ const CRITICAL: &str = "CriticalError";
 impl Walk<'_> {
     pub(crate) fn host(&mut self, at: &ObjectId) -> Result<Next, End> {
         let host: BareMetalHost = self.required(at)?;
-        if let Some(next) = self.untouched(at, &host) {
+        if let Some(next) = self.untouched(at, &host)? {
             return Ok(next);
         }
         let status = &host.status;
@@ -71,7 +75,7 @@ impl Walk<'_> {
     }
 
     /// Whether controllers leave the host alone, by its pause or during a move: a link then reports it, and what it waits for.
-    fn untouched(&mut self, at: &ObjectId, host: &BareMetalHost) -> Option<Next> {
+    fn untouched(&mut self, at: &ObjectId, host: &BareMetalHost) -> Result<Option<Next>, End> {
         let annotation = |key: &str| host.metadata.annotations.as_ref().and_then(|all| all.get(key));
         let namespace = in_namespace(host.metadata.namespace.as_deref().unwrap_or_default());
         let removal = |key: &str| format!("kubectl annotate bmh {}{namespace} {key}-", at.name);
@@ -84,9 +88,11 @@ impl Walk<'_> {
                 removal(DELETE_FOR_MOVE_ANNOTATION)
             );
             self.push(Link::plain(at, title, Actor::User, cure));
-            return Some(None);
+            return Ok(Some(None));
         }
-        let paused = annotation(PAUSED_ANNOTATION)?;
+        let Some(paused) = annotation(PAUSED_ANNOTATION) else {
+            return Ok(None);
+        };
         let message = format!("the annotation {PAUSED_ANNOTATION} is set");
         let link = reason_link(at, Area::Hosts, "Paused", &message, None);
         if paused != HOST_PAUSED_BY_CAPM3 {
@@ -96,7 +102,7 @@ impl Walk<'_> {
                 removal(PAUSED_ANNOTATION)
             );
             self.push(Link { cure, ..link });
-            return Some(None);
+            return Ok(Some(None));
         }
         // The controller of machines removes it with the pause of the machine, which a move leaves when it was interrupted.
         let consumer = host
@@ -104,13 +110,30 @@ impl Walk<'_> {
             .consumer_ref
             .as_ref()
             .and_then(|consumer| consumer.name.clone());
-        let cure = match consumer {
-            Some(_) => String::new(),
-            None => "Resume the machine or the Cluster that is paused. Let a clusterctl move complete, or repeat it."
-                .to_owned(),
+        let found = match &consumer {
+            Some(name) => self.find::<Metal3Machine>(name),
+            None => Ok(None),
+        };
+        let (cure, next) = match (found, consumer) {
+            (Ok(None), Some(name)) => {
+                // A move that was interrupted while it deleted: the machine is in the other cluster.
+                let cure = format!(
+                    "Let the clusterctl move complete, or repeat it: Metal3Machine/{name} is not here, and may be in another \
+                     cluster. Only if no other cluster has the host, remove the annotation: {}",
+                    removal(PAUSED_ANNOTATION)
+                );
+                (cure, Ok(Some(None)))
+            }
+            (Ok(Some(_)), Some(name)) => (String::new(), Ok(Some(Some(ObjectId::of::<Metal3Machine>(&name))))),
+            (Ok(_), None) => (
+                "Resume the machine or the Cluster that is paused. Let a clusterctl move complete, or repeat it."
+                    .to_owned(),
+                Ok(Some(None)),
+            ),
+            (Err(end), _) => (String::new(), Err(end)),
         };
         self.push(Link { cure, ..link });
-        Some(consumer.map(|name| ObjectId::of::<Metal3Machine>(&name)))
+        next
     }
 
     /// The message of an error is the answer of Ironic or the BMC. A missing Secret is the cause of its own.
@@ -118,15 +141,27 @@ impl Walk<'_> {
         let ready = find(&host.status.conditions, conditions::READY).and_then(since);
         let reason = reason_of_error(error);
         let link = reason_link(at, Area::Hosts, reason, &host.status.error_message, ready);
-        // The message names a field of the host, so neither the BMC nor a retry helps.
-        if host.status.error_message.starts_with("spec.") {
-            let cure = "Correct or remove the field that the message names.".to_owned();
+        // What the message names is the user's, so neither the BMC nor a retry helps.
+        if let Some(cure) = cure_by_user(&host.status.error_message) {
+            self.push(Link {
+                who_acts: Actor::User,
+                cure: cure.to_owned(),
+                ..link
+            });
+            return Ok(None);
+        }
+        if let Some(next) = unusable(&host.status.error_message, &at.name) {
+            let is_left = match next.is::<HostFirmwareComponents>() {
+                true => self.find::<HostFirmwareComponents>(&at.name).map(|one| one.is_some()),
+                false => self.find::<HostFirmwareSettings>(&at.name).map(|one| one.is_some()),
+            };
+            let cure = "Correct the object that the message names; then it is retried.".to_owned();
             self.push(Link {
                 who_acts: Actor::User,
                 cure,
                 ..link
             });
-            return Ok(None);
+            return is_left.map(|is_left| is_left.then_some(next));
         }
         self.push(link);
         let is_registration = matches!(error, ErrorType::Registration | ErrorType::ProvisionedRegistration);
@@ -183,7 +218,9 @@ impl Walk<'_> {
             }
         };
         let message = progressing.map(|one| one.message.clone()).unwrap_or_default();
-        self.push(reason_link(at, Area::Hosts, reason, &message, time));
+        // The condition keeps its time from one step to the next.
+        let begun = Step::of_reason(reason).and_then(|step| step.begun(host));
+        self.push(reason_link(at, Area::Hosts, reason, &message, begun.or(time)));
     }
 
     /// A host that may have an image, and has an image to deploy.
@@ -218,6 +255,40 @@ impl Walk<'_> {
         };
         self.push(Link::plain(at, title, Actor::System, cure));
     }
+}
+
+/// What to do about an error that only a user corrects, by the beginning of its message.
+fn cure_by_user(message: &str) -> Option<&'static str> {
+    const BEGINNINGS: [(&str, &str); 5] = [
+        ("spec.", "Correct or remove the field that the message names."),
+        (
+            "Secret ",
+            "Create, correct or label the Secret, as the message says; then the host continues.",
+        ),
+        (
+            "failed to read ",
+            "Create the Secret that the message names, or remove the field; then the host continues.",
+        ),
+        (
+            "BMC driver ",
+            "Correct the field that the message names: the driver of the BMC does not support it.",
+        ),
+        (
+            "the node is in maintenance",
+            "See in Ironic why the node is in maintenance, and end that there.",
+        ),
+    ];
+    let found = BEGINNINGS.into_iter().find(|(start, _)| message.starts_with(start));
+    found.map(|(_, cure)| cure)
+}
+
+/// The object with the firmware or the settings that a message calls unusable.
+fn unusable(message: &str, host: &str) -> Next {
+    if message.starts_with("its HostFirmwareComponents cannot be applied") {
+        return Some(ObjectId::of::<HostFirmwareComponents>(host));
+    }
+    let is_of_settings = message.starts_with("its HostFirmwareSettings cannot be applied");
+    is_of_settings.then(|| ObjectId::of::<HostFirmwareSettings>(host))
 }
 
 /// An error whose type the status does not name.

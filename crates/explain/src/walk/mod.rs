@@ -91,6 +91,7 @@ fn explained(object: &ObjectId, mut walk: Walk<'_>) -> Result<Explanation, BTree
         (_, None) => State::Ready,
         (_, Some(last)) => match last.who_acts {
             Actor::Nothing => State::Ready,
+            Actor::System if walk.has_unread_part => State::Unknown,
             Actor::System => State::Waiting,
             Actor::User | Actor::Hardware => State::Blocked,
         },
@@ -139,6 +140,9 @@ pub fn with_background(mut explanation: Explanation, snapshot: &Snapshot) -> Res
     Ok(explanation)
 }
 
+/// Kinds of Cluster API whose objects controllers make with a Machine.
+const MADE: [&str; 2] = ["KubeadmConfig", "MachineSet"];
+
 /// How a walk ends other than at a cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
@@ -174,6 +178,8 @@ pub(crate) struct Walk<'a> {
     chain: Vec<Link>,
     /// Whether it explains a part of what another walk explains: it then looks at no parts itself.
     is_part: bool,
+    /// Whether a part could not be read: that part may need help.
+    has_unread_part: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -185,6 +191,7 @@ impl<'a> Walk<'a> {
             noted: BTreeSet::new(),
             chain: Vec::new(),
             is_part: false,
+            has_unread_part: false,
         }
     }
 }
@@ -294,7 +301,13 @@ impl Walk<'_> {
             // Made by hand it takes an index and addresses that no claim holds.
             "Wait: a controller makes it. If it was deleted by hand, replace the Machine, whose disk is erased then."
                 .to_owned()
-        } else if at.is::<Metal3Machine>() || at.is::<Machine>() {
+        } else if at.is::<Metal3DataClaim>() {
+            // Made by hand it has no owner, and takes an index.
+            "A controller makes it. If it was deleted by hand, delete the Machine, so that its owner makes another one."
+                .to_owned()
+        } else if at.is::<IPClaim>() || at.is::<IPAddressClaim>() || at.is::<IPAddress>() {
+            "Wait: a controller makes it. If it lasts, see the log of this program.".to_owned()
+        } else if at.is::<Metal3Machine>() || at.is::<Machine>() || MADE.contains(&at.kind.as_str()) {
             // Made by hand it has no owner, and nothing of its template.
             "A controller makes it. If it was deleted by hand, delete the Machine, so that its owner makes another one."
                 .to_owned()
@@ -313,9 +326,17 @@ impl Walk<'_> {
         Ok(None)
     }
 
+    /// Adds to the last link how much was looked at.
+    fn restrict(&mut self, message: &str) {
+        if let Some(last) = self.chain.last_mut() {
+            message.clone_into(&mut last.message);
+        }
+    }
+
     /// The last link waits for one before it: each reports what it saw last, which changes soon.
     fn circle(&mut self) {
         if let Some(last) = self.chain.last_mut() {
+            last.who_acts = Actor::System;
             last.cure = "Wait. If it lasts, see the log of this program: the objects wait for each other.".to_owned();
         }
     }
@@ -323,6 +344,7 @@ impl Walk<'_> {
     /// The last link waits for an object that is done: its controller has not seen that yet.
     fn unseen(&mut self, done: &ObjectId) {
         if let Some(last) = self.chain.last_mut().filter(|last| last.cure.is_empty()) {
+            last.who_acts = Actor::System;
             last.cure = format!(
                 "Wait: {done} waits for nothing. If it lasts, see the log of the controller of {}.",
                 last.object.kind

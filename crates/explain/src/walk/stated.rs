@@ -7,7 +7,7 @@ use metal3_api::cluster::names::DEPLOYMENT_NAME_LABEL;
 use metal3_api::cluster::{Machine, MachineDeployment};
 use metal3_api::infrastructure::v1beta2::{HostSelector, Metal3MachineTemplate};
 use metal3_api::meta::{Condition, ConditionStatus};
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareComponents, HostFirmwareSettings};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareComponents, HostFirmwareSettings, ProvisioningState};
 use serde_json::Value;
 
 use super::cluster::is_running;
@@ -17,7 +17,7 @@ use super::{End, Next, Walk, is_deleting};
 use crate::chain::Link;
 use crate::object::ObjectId;
 use crate::read::Read;
-use crate::table::{Actor, Area};
+use crate::table::{Actor, Area, Severity};
 use crate::values::{name, text};
 
 /// The conditions of these kinds that state a problem.
@@ -140,9 +140,23 @@ impl Walk<'_> {
         }
         let changed = find(all, "ChangeDetected").filter(|one| one.status == ConditionStatus::True);
         let host = self.find::<BareMetalHost>(&at.name)?;
-        let (Some(changed), Some(_)) = (changed, host) else {
+        let (Some(changed), Some(host)) = (changed, host) else {
             return Ok(None);
         };
+        let is_in_use = matches!(
+            host.status.provisioning.state,
+            ProvisioningState::Provisioned | ProvisioningState::ExternallyProvisioned
+        );
+        if is_in_use {
+            let cure = "Nothing has to be done now. They are applied after the host is deprovisioned, which erases its disk unless \
+                        cleaning is disabled: a machine in use is never changed.";
+            self.push(Link {
+                message: changed.message.clone(),
+                severity: Severity::Info,
+                ..Link::plain(at, title, Actor::User, cure)
+            });
+            return Ok(None);
+        }
         let cure = "They are applied when the host is prepared the next time; a machine in use is never changed.";
         self.push(Link {
             message: changed.message.clone(),

@@ -379,6 +379,7 @@ fn reason_of_another_version_is_shown_as_it_is() {
     );
 }
 
+mod actors;
 mod causes;
 mod claimable;
 mod cures;

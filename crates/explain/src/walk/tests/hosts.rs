@@ -69,3 +69,14 @@ fn provisioned_host_waits_until_its_power_is_as_wanted() {
         assert!(explanation.names_a_cause());
     }
 }
+
+/// The condition `Progressing` is true from the registration on.
+#[test]
+fn step_of_a_host_is_in_progress_since_it_began() {
+    let status = json!({ "status": { "provisioning": { "state": "inspecting" },
+        "conditions": conditions(&[("Progressing", "True", "Inspecting")]),
+        "operationHistory": { "inspect": { "start": "2026-01-03T00:00:00Z", "end": null } } } });
+    let explanation = explained(&[host("h0", status)], "bmh/h0", None);
+    let since = serde_json::to_value(explanation.chain[0].since).unwrap();
+    assert_eq!(since, json!("2026-01-03T00:00:00Z"));
+}
