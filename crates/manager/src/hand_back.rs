@@ -1,22 +1,25 @@
 //! `capm3 hand-back`: removes from objects what Go managers would leave on them for ever.
 //!
-//! It is for the way back to such a manager, after this program was scaled down. It changes annotations and finalizers
-//! only, and each object only at the version that it has read.
+//! It is for the way back to such a manager, after this program was scaled down. It changes annotations, finalizers and
+//! versions of owners only, and each object only at the version that it has read.
 //!
 //! | Object | Removed | Releases that leave it | Left on, it |
 //! |---|---|---|---|
 //! | host of a machine | the annotation that blocks moves | up to 1.13 | makes every `clusterctl move` time out |
 //! | Secret with network data of an agent | this program's finalizer | up to 1.13 | keeps the Secret when it is deleted |
 //! | claim on an endpoint | the finalizer of Metal3Clusters | all | keeps the claim when its Cluster is deleted |
+//! | object with an owner in `v1beta2` | that version, which becomes `v1beta1` | up to 1.12 | keeps the object when its owner is deleted |
 //!
 //! A claim on an endpoint that is being deleted already is left to the user, because its address may be in use.
+
+mod owners;
 
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams};
+use kube::api::{ApiResource, DynamicObject, ListParams, ObjectList, Patch, PatchParams};
 use kube::{Api, Client};
 use metal3_api::cluster::IPAddressClaim;
 use metal3_api::infrastructure::names::{BLOCK_MOVE_ANNOTATION, CLUSTER_FINALIZER};
@@ -37,15 +40,17 @@ pub struct HandBack {
     pub dry_run: bool,
 }
 
-/// What is removed from an object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Removal {
-    /// The block on moves, from a host of a machine.
+/// What is changed in an object.
+#[derive(Debug, Clone, Copy)]
+enum Change<'a> {
+    /// The block on moves is removed from a host of a machine.
     Block,
-    /// A finalizer, also while the object is being deleted.
+    /// A finalizer is removed, also while the object is being deleted.
     Finalizer(&'static str),
-    /// A finalizer, unless the object is being deleted: then it may still protect what is in use.
+    /// A finalizer is removed, unless the object is being deleted: then it may still protect what is in use.
     FinalizerOfLive(&'static str),
+    /// Owners of these kinds get the version that is left.
+    Owners(&'a BTreeSet<String>),
 }
 
 /// What one version of an object needs.
@@ -75,25 +80,26 @@ impl HandBack {
         let kind = resource::<BareMetalHost>();
         let hosts = self.list(client, &kind).await?;
         for host in &hosts {
-            self.change(client, &kind, host, Removal::Block, report).await?;
+            self.change(client, &kind, host, Change::Block, report).await?;
         }
         for (namespace, name) in network_secrets(&hosts) {
             let secrets: Api<DynamicObject> = Api::namespaced_with(client.clone(), &namespace, &secret());
             let found = secrets.get_opt(&name).await;
             let found = found.with_context(|| format!("read Secret {namespace}/{name}"))?;
             if let Some(found) = found {
-                let removal = Removal::Finalizer(SECRET_FINALIZER);
-                self.change(client, &secret(), &found, removal, report).await?;
+                let wanted = Change::Finalizer(SECRET_FINALIZER);
+                self.change(client, &secret(), &found, wanted, report).await?;
             }
         }
         let mut left = 0_usize;
         for kind in [resource::<IPClaim>(), resource::<IPAddressClaim>()] {
             for claim in self.list(client, &kind).await? {
-                let removal = Removal::FinalizerOfLive(CLUSTER_FINALIZER);
-                let is_left = self.change(client, &kind, &claim, removal, report).await?;
+                let wanted = Change::FinalizerOfLive(CLUSTER_FINALIZER);
+                let is_left = self.change(client, &kind, &claim, wanted, report).await?;
                 left = left.saturating_add(usize::from(is_left));
             }
         }
+        self.owners(client, report).await?;
         ensure!(
             left == 0,
             "{left} claims are being deleted and left to you; the lines above say what to do"
@@ -101,17 +107,17 @@ impl HandBack {
         Ok(())
     }
 
-    /// All objects of a kind; none when it is not installed.
-    async fn list(&self, client: &Client, resource: &ApiResource) -> Result<Vec<DynamicObject>> {
-        let api: Api<DynamicObject> = match &self.namespace {
+    fn api(&self, client: &Client, resource: &ApiResource) -> Api<DynamicObject> {
+        match &self.namespace {
             Some(namespace) => Api::namespaced_with(client.clone(), namespace, resource),
             None => Api::all_with(client.clone(), resource),
-        };
-        match api.list(&ListParams::default()).await {
-            Ok(list) => Ok(list.items),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
-            Err(error) => Err(error).with_context(|| format!("list {}", resource.plural)),
         }
+    }
+
+    /// All objects of a kind; none when it is not installed.
+    async fn list(&self, client: &Client, resource: &ApiResource) -> Result<Vec<DynamicObject>> {
+        let api = self.api(client, resource);
+        items(resource, api.list(&ListParams::default()).await)
     }
 
     /// Changes one object, and returns whether it is left to the user. An object that another client changes is read
@@ -121,7 +127,7 @@ impl HandBack {
         client: &Client,
         resource: &ApiResource,
         object: &DynamicObject,
-        removal: Removal,
+        wanted: Change<'_>,
         report: &mut impl FnMut(String),
     ) -> Result<bool> {
         let metadata = &object.metadata;
@@ -131,7 +137,7 @@ impl HandBack {
         let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, resource);
         let mut object = object.clone();
         for _ in 0..ATTEMPTS {
-            let patch = match removal.step(&object) {
+            let patch = match wanted.step(&object) {
                 Step::Nothing => return Ok(false),
                 Step::Left(why) => {
                     report(format!("{what}: {why}"));
@@ -161,7 +167,16 @@ impl HandBack {
     }
 }
 
-impl Removal {
+/// The items of a list; none of a kind that is not installed.
+fn items<T: Clone>(resource: &ApiResource, list: kube::Result<ObjectList<T>>) -> Result<Vec<T>> {
+    match list {
+        Ok(list) => Ok(list.items),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
+        Err(error) => Err(error).with_context(|| format!("list {}", resource.plural)),
+    }
+}
+
+impl Change<'_> {
     fn step(self, object: &DynamicObject) -> Step {
         match self {
             Self::Block => host_patch(object).map_or(Step::Nothing, |patch| at_version(object, patch)),
@@ -176,6 +191,9 @@ impl Removal {
                 Some(patch) => at_version(object, patch),
                 None => Step::Nothing,
             },
+            Self::Owners(kinds) => {
+                owners::patch(object, kinds).map_or(Step::Nothing, |patch| at_version(object, patch))
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 mod capm3;
 mod environment;
 mod hand_back;
+mod hand_back_owners;
 mod hosts;
 mod ipam;
 mod life;
