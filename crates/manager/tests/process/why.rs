@@ -55,6 +55,8 @@ async fn missing_secret_of_a_host_is_the_last_link() {
         ]
     );
     assert_eq!(state.exit_code(), 4);
+    // Another Secret of the namespace is no business of the viewer.
+    assert_eq!(world.cluster.audit().of("user", "list", "secrets"), 0);
     let (_, state) = answer(&world, "bmh/absent").await;
     assert_eq!(state.exit_code(), 6);
 }
