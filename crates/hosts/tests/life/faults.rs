@@ -30,7 +30,8 @@ const OTHERS: [WriteKind; 4] = [
     ("create", "hardwaredata"),
     ("patch", "hardwaredata"),
 ];
-const FAULTS: [Fault; 5] = [
+/// The faults of a write.
+pub(crate) const FAULTS: [Fault; 5] = [
     Fault::CrashBefore,
     Fault::CrashAfter,
     Fault::ReplyLost,

@@ -24,6 +24,7 @@ mod raid;
 mod reboots;
 mod registry;
 mod removals;
+mod seeds;
 mod stories;
 mod subscriptions;
 mod tenants;

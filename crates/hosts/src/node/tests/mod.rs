@@ -9,6 +9,7 @@ mod ports;
 mod properties;
 mod pull_secret;
 mod raid;
+mod ramdisk;
 mod record;
 mod registration;
 mod small;

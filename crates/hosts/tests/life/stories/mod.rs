@@ -15,49 +15,24 @@ mod settings;
 mod steps;
 mod updates;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use parking_lot::Mutex;
-
+use crate::seeds::{failures, range};
 use crate::stories::grammar::Story;
-use crate::stories::run::{Failed, run_story, shorten};
+use crate::stories::run::{run_story, shorten};
 
 /// Stories of every test run.
 const STORIES: u64 = 2_000;
 /// The number of stories, if others than these are wanted: `FIRST-LAST`.
 const RANGE: &str = "METAL3_HOSTS_STORIES";
 
-fn range() -> (u64, u64) {
-    let wanted = std::env::var_os(RANGE).map(|text| text.into_string().unwrap());
-    let wanted = wanted.as_deref().and_then(|text| text.split_once('-'));
-    wanted.map_or((0, STORIES), |(first, last)| {
-        (first.parse().unwrap(), last.parse().unwrap())
-    })
-}
-
 #[test]
 #[expect(clippy::print_stdout, reason = "the figures are for the test log")]
 fn generated_stories_keep_every_invariant_and_reach_their_goal() {
-    let (first, end) = range();
-    let (next, failed) = (AtomicU64::new(first), Mutex::new(Vec::<(Story, Failed)>::new()));
-    let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= end || failed.lock().len() >= FAILURES {
-                        return;
-                    }
-                    let story = Story::generate(seed);
-                    if let Err(failure) = run_story(&story) {
-                        failed.lock().push((story, failure));
-                    }
-                }
-            });
-        }
-    });
-    let mut failed = failed.into_inner();
+    let (first, end) = range(RANGE, STORIES);
+    let run = |seed| {
+        let story = Story::generate(seed);
+        run_story(&story).map_err(|failure| (story, failure))
+    };
+    let mut failed = failures((first, end), FAILURES, run);
     failed.sort_by_key(|(story, _)| story.seed);
     println!(
         "{} stories run, {} failed ({RANGE}=FIRST-LAST for others)",

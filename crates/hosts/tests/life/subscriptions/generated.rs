@@ -2,7 +2,6 @@
 //! or gets another node, and while requests fail. Judged at rest.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Namespace;
@@ -11,13 +10,13 @@ use kube::api::{DeleteParams, PostParams};
 use metal3_api::metal3::v1alpha1::BMCEventSubscription;
 use metal3_sim_faults::{Fault, Plan, Random, Rule};
 use metal3_sim_ironic::Subscription;
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::{HOUR, document, env, in_bmc};
 use crate::env::{CONTROLLER_USER, TestEnv};
 use crate::interceptor::IronicFault;
+use crate::seeds::{failures, range};
 use crate::unserved::pause;
 
 /// Sequences of every test run.
@@ -308,29 +307,8 @@ fn run_alone(seed: u64) -> Result<(), String> {
 #[test]
 #[expect(clippy::print_stdout, reason = "the figures are for the test log")]
 fn generated_sequences_leave_one_subscription_of_an_object_and_none_of_a_deleted_one() {
-    let wanted = std::env::var_os(RANGE).map(|text| text.into_string().unwrap());
-    let wanted = wanted.as_deref().and_then(|text| text.split_once('-'));
-    let (first, end) = wanted.map_or((0, SEQUENCES), |(first, last)| {
-        (first.parse().unwrap(), last.parse().unwrap())
-    });
-    let (next, failed) = (AtomicU64::new(first), Mutex::new(Vec::new()));
-    let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= end {
-                        return;
-                    }
-                    if let Err(why) = run_alone(seed) {
-                        failed.lock().push(why);
-                    }
-                }
-            });
-        }
-    });
-    let failed = failed.into_inner();
+    let (first, end) = range(RANGE, SEQUENCES);
+    let failed = failures((first, end), usize::MAX, run_alone);
     println!(
         "{} sequences run, {} failed ({RANGE}=FIRST-LAST for others)",
         end - first,

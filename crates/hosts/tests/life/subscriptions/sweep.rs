@@ -9,21 +9,11 @@ use tokio::time::sleep;
 
 use super::{env_with_host, in_bmc, subscribe, until_created};
 use crate::env::CONTROLLER_USER;
+use crate::faults::FAULTS;
 use crate::interceptor::IronicFault;
 use crate::unserved::{delete, until_gone};
 
 const RESOURCES: [&str; 2] = ["bmceventsubscriptions", "bmceventsubscriptions/status"];
-const FAULTS: [Fault; 5] = [
-    Fault::CrashBefore,
-    Fault::CrashAfter,
-    Fault::ReplyLost,
-    Fault::Conflict,
-    Fault::Refused {
-        code: 500,
-        retry_after: None,
-    },
-];
-
 /// More than Ironic keeps a request before it begins with it.
 const REST: Duration = Duration::from_mins(10);
 
