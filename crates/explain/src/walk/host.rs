@@ -259,12 +259,12 @@ impl Walk<'_> {
 
 /// What to do about an error that only a user corrects, by the beginning of its message.
 fn cure_by_user(message: &str) -> Option<&'static str> {
-    const BEGINNINGS: [(&str, &str); 5] = [
+    const SECRET: &str = "Create, correct or label the Secret, as the message says; then the host continues.";
+    const BEGINNINGS: [(&str, &str); 7] = [
         ("spec.", "Correct or remove the field that the message names."),
-        (
-            "Secret ",
-            "Create, correct or label the Secret, as the message says; then the host continues.",
-        ),
+        ("Secret ", SECRET),
+        ("the Secret that ", SECRET),
+        ("Validation error with BMC credentials: ", SECRET),
         (
             "failed to read ",
             "Create the Secret that the message names, or remove the field; then the host continues.",
