@@ -20,8 +20,8 @@ const fn variable(name: &'static str, default: &'static str, description: &'stat
     }
 }
 
-const BY_ARCHITECTURE: &str = "Those of machines of other architectures, as `ARCHITECTURE:URL,ARCHITECTURE:URL`; what an architecture \
-                               lacks is that of `DEPLOY_*_URL`. A kernel requires its ramdisk";
+const BY_ARCHITECTURE: &str = "Those of machines of other architectures, as `ARCHITECTURE:URL,ARCHITECTURE:URL`; an architecture \
+                               without any has those of `DEPLOY_*_URL`. A kernel requires its ramdisk";
 const OF_ARCHITECTURE: &str = "That of machines of this architecture; takes precedence over `DEPLOY_*_BY_ARCH`";
 const NO_LEASE: &str = "Ignored with a warning in the log: the flags `--leader-elect-...` set the timing";
 

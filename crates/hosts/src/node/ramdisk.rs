@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
 use metal3_domain::bmc::Profile;
+use metal3_ironic::model::node::Node;
 use serde_json::{Map, Value};
 
 use super::invalid_host::InvalidHost;
@@ -30,7 +31,7 @@ pub struct Ramdisk {
 
 impl Ramdisk {
     /// The keys of `driver_info`. Empty: they are kept as they are.
-    pub(super) fn driver_info(&self, profile: &Profile) -> Vec<(&'static str, Option<Value>)> {
+    fn driver_info(&self, profile: &Profile) -> Vec<(&'static str, Option<Value>)> {
         let text = |url: &String| Some(Value::from(url.as_str()));
         let iso = self.iso.as_ref().filter(|_| profile.iso_preprovisioning_image);
         match (iso, &self.kernel, &self.initramfs) {
@@ -56,20 +57,34 @@ pub struct Ramdisks {
 }
 
 impl Ramdisks {
-    /// The ramdisk of an architecture. What it lacks is that of the others: an ISO, or kernel and ramdisk together.
-    pub(super) fn of(&self, architecture: &str) -> Ramdisk {
-        let own = self.by_architecture.get(&architecture.to_ascii_lowercase());
-        let Some(own) = own else { return self.usual.clone() };
-        let pair = if own.kernel.is_some() && own.initramfs.is_some() {
-            own
-        } else {
-            &self.usual
+    /// The ramdisk of an architecture. What it has of its own is not completed by that of another.
+    // differs: `agent-pair`. The Go manager completes it.
+    fn of(&self, architecture: &str) -> &Ramdisk {
+        self.by_architecture
+            .get(&architecture.to_ascii_lowercase())
+            .unwrap_or(&self.usual)
+    }
+
+    /// The keys of `driver_info` of a node of this architecture. Without a ramdisk those that an operator set are kept, and
+    /// those of the former architecture of the observed node are removed.
+    pub(super) fn driver_info(
+        &self,
+        architecture: &str,
+        profile: &Profile,
+        found: Option<&Node>,
+    ) -> Vec<(&'static str, Option<Value>)> {
+        let keys = self.of(architecture).driver_info(profile);
+        let Some(found) = found.filter(|_| keys.is_empty()) else {
+            return keys;
         };
-        Ramdisk {
-            kernel: pair.kernel.clone(),
-            initramfs: pair.initramfs.clone(),
-            iso: own.iso.clone().or_else(|| self.usual.iso.clone()),
-        }
+        let is_of_another = |key: &&str| found.driver_info.text(key).is_some_and(|url| self.has(url));
+        let left = [ISO, KERNEL, INITRAMFS].into_iter().filter(is_of_another);
+        left.map(|key| (key, None)).collect()
+    }
+
+    fn has(&self, url: &str) -> bool {
+        let mut all = self.by_architecture.values().chain([&self.usual]);
+        all.any(|one| [&one.kernel, &one.initramfs, &one.iso].contains(&&Some(url.to_owned())))
     }
 }
 

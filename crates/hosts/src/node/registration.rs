@@ -78,7 +78,7 @@ impl NodeRecord {
         check_abilities(host, &endpoint, boot_mode, settings)?;
         let driver_info = endpoint.driver_info(&bmc, credentials, settings);
         let architecture = architecture(host, hardware, settings);
-        let ramdisk = settings.ramdisks.of(architecture.name()).driver_info(&profile);
+        let ramdisk = settings.ramdisks.driver_info(architecture.name(), &profile, None);
         for (key, value) in driver_info.iter().chain(&ramdisk) {
             text::check(&format!("driver_info/{key}"), value.as_ref().unwrap_or(&Value::Null))?;
         }
@@ -128,7 +128,11 @@ impl NodeRecord {
         NewNode {
             name: self.name.clone(),
             driver: self.profile.driver.to_owned(),
-            driver_info: self.driver_info(architecture).iter().filter_map(present).collect(),
+            driver_info: self
+                .driver_info(architecture, None)
+                .iter()
+                .filter_map(present)
+                .collect(),
             properties,
             more,
             disable_power_off: self.disable_power_off.then_some(true),
@@ -159,7 +163,7 @@ impl NodeRecord {
         changes.field("name", name, Some(self.name.as_str().into()));
         self.compare_interfaces(found, &mut changes);
         // differs: driver-info-keys. The Go manager replaces the whole map.
-        for (key, wanted) in self.driver_info(self.architecture_of(found)) {
+        for (key, wanted) in self.driver_info(self.architecture_of(found), Some(found)) {
             if !(wanted.is_none() && is_authority(key, found)) {
                 changes.entry(RecordMap::DriverInfo, key, wanted);
             }
@@ -177,9 +181,9 @@ impl NodeRecord {
         Ok(changes.done())
     }
 
-    /// The keys of `driver_info` for a machine of this architecture.
-    fn driver_info(&self, architecture: &str) -> Vec<(&'static str, Option<Value>)> {
-        let ramdisk = self.ramdisks.of(architecture).driver_info(&self.profile);
+    /// The keys of `driver_info` of a new node, or of an observed one, of this architecture.
+    fn driver_info(&self, architecture: &str, found: Option<&Node>) -> Vec<(&'static str, Option<Value>)> {
+        let ramdisk = self.ramdisks.driver_info(architecture, &self.profile, found);
         self.driver_info.iter().cloned().chain(ramdisk).collect()
     }
 

@@ -31,8 +31,12 @@ fn machine_boots_the_agent_of_its_architecture() {
         ..Ramdisk::default()
     };
     let mut settings = with_usual(of("usual"));
-    settings.ramdisks.by_architecture =
-        BTreeMap::from([("aarch64".to_owned(), of("arm")), ("riscv64".to_owned(), iso_alone)]);
+    let pair_alone = Ramdisk { iso: None, ..of("ppc") };
+    settings.ramdisks.by_architecture = BTreeMap::from([
+        ("aarch64".to_owned(), of("arm")),
+        ("ppc64le".to_owned(), pair_alone),
+        ("riscv64".to_owned(), iso_alone),
+    ]);
     settings.own_architecture = "x86_64".to_owned();
     const NETWORK: &str = "redfish://192.0.2.1/x";
     for (address, architecture, expected) in [
@@ -42,7 +46,9 @@ fn machine_boots_the_agent_of_its_architecture() {
         (VIRTUAL_MEDIA, Some("riscv64"), "risc-iso"),
         (NETWORK, None, "usual-kernel usual-ramdisk"),
         (NETWORK, Some("aarch64"), "arm-kernel arm-ramdisk"),
-        (NETWORK, Some("riscv64"), "usual-kernel usual-ramdisk"),
+        // What an architecture has of its own is not completed by that of another.
+        (NETWORK, Some("riscv64"), ""),
+        (VIRTUAL_MEDIA, Some("ppc64le"), "ppc-kernel ppc-ramdisk"),
     ] {
         let host = host(json!({ "bmc": bmc(address), "architecture": architecture }));
         let record = wanted(&host, &settings);
@@ -143,4 +149,30 @@ fn iso_replaces_kernel_and_ramdisk() {
             "/driver_info/kernel_append_params"
         ]
     );
+}
+
+#[test]
+fn agent_of_a_former_architecture_is_removed_and_that_of_an_operator_stays() {
+    let url = |name: &str| Some(format!("http://192.0.2.9/{name}"));
+    let arm = Ramdisk {
+        kernel: url("arm-kernel"),
+        initramfs: url("arm-ramdisk"),
+        iso: None,
+    };
+    let mut settings = settings();
+    settings.ramdisks.by_architecture = BTreeMap::from([("aarch64".to_owned(), arm)]);
+    let of = |architecture: &str| host(json!({ "bmc": bmc(VIRTUAL_MEDIA), "architecture": architecture }));
+    let mut record = Record::created(wanted(&of("aarch64"), &settings).creation());
+    let corrected = wanted(&of("x86_64"), &settings);
+    let changes = |record: &Record| lines(&corrected.changes(&record.shown(), Passwords::AsSent).unwrap().patch);
+    assert_eq!(
+        changes(&record),
+        [
+            "/driver_info/deploy_kernel",
+            "/driver_info/deploy_ramdisk",
+            r#"/properties/cpu_arch: "x86_64""#
+        ]
+    );
+    record.0["driver_info"]["deploy_kernel"] = "http://192.0.2.1/own".into();
+    assert_eq!(changes(&record)[0], "/driver_info/deploy_ramdisk");
 }

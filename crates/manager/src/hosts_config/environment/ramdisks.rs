@@ -58,11 +58,14 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
             ramdisk.iso = iso.or_else(|| ramdisk.iso.take());
         }
         for (architecture, ramdisk) in &of {
-            self.require_pair(
-                ramdisk,
+            let own = BY_ARCHITECTURE.into_iter().find(|(name, _)| name == architecture);
+            // The variables that the administrator has set.
+            let own = own.filter(|(_, names)| names.iter().any(|name| self.text(name).is_some()));
+            let names = own.map_or(
                 ("DEPLOY_KERNEL_BY_ARCH", "DEPLOY_RAMDISK_BY_ARCH"),
-                architecture,
+                |(_, [kernel, initramfs, _])| (kernel, initramfs),
             );
+            self.require_pair(ramdisk, names, architecture);
         }
         Ramdisks {
             usual,

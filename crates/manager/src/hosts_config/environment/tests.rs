@@ -168,7 +168,7 @@ fn an_invalid_value_is_reported_with_variable_and_fix() {
         (
             "DEPLOY_KERNEL_URL_AARCH64",
             "http://images/kernel",
-            "a kernel of aarch64 needs its ramdisk",
+            "DEPLOY_RAMDISK_URL_AARCH64: a kernel of aarch64 needs its ramdisk",
         ),
         (
             "DEPLOY_RAMDISK_BY_ARCH",
