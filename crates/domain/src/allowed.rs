@@ -100,6 +100,10 @@ impl Allowed {
         // Another parser may take a backslash for the end of the host, and decode escapes in it or not.
         let raw = url.split_once("//").map_or("", |(_, rest)| rest);
         let raw = raw.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+        // Ironic takes what is before the first '@' for the registry.
+        if uri.scheme == "oci" && raw.contains('@') {
+            return false;
+        }
         let raw = raw.rsplit_once('@').map_or(raw, |(_, host)| host);
         raw == uri.authority && self.host(uri.host())
     }
@@ -186,6 +190,8 @@ mod tests {
     #[test]
     fn other_hosts_and_texts_with_two_readings_are_not_allowed() {
         for url in [
+            "oci://evil.example@a.b.cdn.example.org/os@sha256:0",
+            "OCI://user:pw@a.b.cdn.example.org/os",
             "http://192.0.3.9/os",
             "http://198.51.100.8/",
             "http://[2001:db9::7]/os",

@@ -11,17 +11,19 @@ pub struct RegistryImage<'a> {
 }
 
 impl<'a> RegistryImage<'a> {
-    /// Reads what follows `oci://`.
-    pub(super) fn of(rest: &'a str) -> Self {
+    /// Reads what follows `oci://`; `None` when Ironic would read another registry.
+    pub(super) fn of(rest: &'a str) -> Option<Self> {
+        if has_user(rest) {
+            return None;
+        }
         let path = rest.split(['?', '#']).next().unwrap_or_default();
-        let (authority, repository) = path.split_once('/').unwrap_or((path, ""));
-        let registry = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+        let (registry, repository) = path.split_once('/').unwrap_or((path, ""));
         let repository = repository.split_once('@').map_or(repository, |(name, _)| name);
         let repository = match repository.rsplit_once(':') {
             Some((name, tag)) if !tag.contains('/') => name,
             _ => repository,
         };
-        Self { registry, repository }
+        Some(Self { registry, repository })
     }
 
     /// The registry, with its port if the URL has one.
@@ -48,6 +50,12 @@ impl<'a> RegistryImage<'a> {
         let behind = self.repository.strip_prefix(prefix)?;
         (prefix.is_empty() || behind.is_empty() || behind.starts_with('/')).then_some(prefix.len())
     }
+}
+
+/// Whether what follows `oci://` has a part before an '@' that is not of a digest.
+pub(crate) fn has_user(rest: &str) -> bool {
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    authority.contains('@')
 }
 
 fn is_same_registry(one: &str, other: &str) -> bool {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::uri::UriError;
 
 const DISK: ImageFields<'_> = ImageFields {
     url: "http://images.example/os.qcow2",
@@ -265,7 +266,6 @@ fn login_belongs_to_the_registry_of_the_image_and_the_closest_one_is_used() {
         ("oci://registry.example:5000/os", "registry.example", None),
         ("oci://registry.example/os", "registry.example:5000", None),
         ("oci://registry.example/os", "registry.example.org", None),
-        ("oci://user:pw@registry.example/os", "registry.example", Some(0)),
         (
             "oci://registry.example/team/os@sha256:00",
             "registry.example/team",
@@ -282,7 +282,28 @@ fn login_belongs_to_the_registry_of_the_image_and_the_closest_one_is_used() {
         assert_eq!(in_registry(url).closeness(key), closeness, "{url} {key}");
     }
     assert_eq!(
-        in_registry("oci://user:pw@registry.example:5000/os").registry(),
+        in_registry("oci://registry.example:5000/os").registry(),
         "registry.example:5000"
     );
+}
+
+/// Ironic takes what is before the first '@' of the whole URL for the registry: it would log in there.
+#[test]
+fn image_of_a_registry_with_user_info_is_rejected_and_names_no_registry() {
+    for url in [
+        "oci://evil.example@registry.example/os@sha256:00",
+        "OCI://user:pw@registry.example/os",
+        "oci://@registry.example/os",
+    ] {
+        for disk_format in [None, Some("live-iso")] {
+            let fields = ImageFields {
+                url,
+                disk_format,
+                ..OCI
+            };
+            assert_eq!(Image::resolve(&fields), Err(vec![ImageError::RegistryUser]), "{url}");
+            assert_eq!(fields.registry_image(), None, "{url}");
+        }
+    }
+    assert_eq!(ImageError::RegistryUser.field(), ImageField::Url);
 }

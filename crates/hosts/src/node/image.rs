@@ -155,9 +155,9 @@ impl Payload {
         }
     }
 
-    /// Whether the node was last configured with this image. Its format does not identify an image, and one from a registry
-    /// and a live ISO are identified by their URL alone: Ironic records the digest that it found in the registry. An order recorded for the node's instance decides; a node without one was
-    /// configured by another manager.
+    /// Whether the node was last configured with this image. An order recorded for the node's instance decides; a node
+    /// without one was configured by another manager. Then the format does not count, and of an image in a registry and of a
+    /// live ISO the URL alone: Ironic records the digest that it found in the registry.
     #[must_use]
     pub fn is_written_on(&self, node: &Node) -> bool {
         if let (Some(Value::String(ordered)), Some(instance)) = (node.instance_info.get(ORDERED), &node.instance_uuid) {

@@ -25,9 +25,9 @@ pub(super) const RAMDISK: &str = "ramdisk";
 pub(super) const CUSTOM_AGENT: &str = "custom-agent";
 /// The login to the registry of the image. Ironic does not show it.
 const LOGIN: &str = "image_pull_secret";
-/// The version of the Secret that the login is from.
-// differs: `oci-login-version`. The Go manager sends the login with each deployment.
-const LOGIN_VERSION: &str = "metal3_image_login";
+/// Which login it is: a digest of the version of the Secret and of the key in it.
+// differs: `oci-login-identity`. The Go manager sends the login with each deployment.
+const LOGIN_IDENTITY: &str = "metal3_image_login";
 
 /// What is known of the login to the registry of the image.
 #[derive(Clone, Copy)]
@@ -143,18 +143,18 @@ impl Instance {
         changes.done()
     }
 
-    /// Compares the login with that of the node, which has the version of the Secret that it is from.
+    /// Compares the login with that of the node, of which Ironic shows the identity only.
     fn compare_login(&self, node: &Node, login: Login<'_>, changes: &mut Comparison<'_>) {
         let login = match login {
             Login::Read(login) => login.filter(|_| self.payload.is_of_registry()),
             Login::Unread if self.payload.is_of_registry() => return,
             Login::Unread => None,
         };
-        let version = login.map(|login| Value::from(login.version()));
-        let is_sent = version.is_some() && node.instance_info.get(LOGIN_VERSION) == version.as_ref();
+        let identity = login.map(|login| Value::from(login.identity()));
+        let is_sent = identity.is_some() && node.instance_info.get(LOGIN_IDENTITY) == identity.as_ref();
         let passwords = if is_sent { Passwords::AsSent } else { Passwords::Changed };
         changes.secret(RecordMap::InstanceInfo, LOGIN, login.map(PullSecret::expose), passwords);
-        changes.entry(RecordMap::InstanceInfo, LOGIN_VERSION, version);
+        changes.entry(RecordMap::InstanceInfo, LOGIN_IDENTITY, identity);
     }
 
     /// Whether the node was last configured with this image.

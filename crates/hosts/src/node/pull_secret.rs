@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::ByteString;
 use metal3_domain::image::RegistryImage;
+use ring::digest;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use thiserror::Error;
@@ -23,7 +24,7 @@ const OLD_CONFIG: &str = ".dockercfg";
 #[derive(Clone)]
 pub struct PullSecret {
     login: SecretString,
-    version: String,
+    identity: String,
 }
 
 /// Why a Secret has no login to the registry. Each message ends with the remedy.
@@ -101,19 +102,26 @@ impl PullSecret {
         };
         let registry = || image.registry().to_owned();
         // differs: `oci-login-of-repository`. The Go manager compares the registry alone, as it is written.
-        let matching = config
+        let matching: Vec<_> = config
             .auths
             .iter()
-            .filter_map(|(key, login)| Some((image.closeness(key)?, login)));
-        match matching.max_by_key(|(closeness, _)| *closeness) {
-            Some((_, login)) => Ok(Self {
-                login: login.text().ok_or(PullSecretError::Unreadable)?,
-                version: version.to_owned(),
+            .filter_map(|(key, login)| Some((image.closeness(key)?, key, login)))
+            .collect();
+        // With a credential store `docker` leaves entries without a login.
+        let usable = matching
+            .iter()
+            .filter_map(|(closeness, key, login)| Some((closeness, key, login.text()?)));
+        // Of two keys for the same, that without a scheme is the present one.
+        match usable.max_by_key(|(closeness, key, _)| (*closeness, !key.contains("://"))) {
+            Some((_, key, login)) => Ok(Self {
+                login,
+                identity: identity(version, key),
             }),
             None if !config.creds_store.is_empty() || is_helped(&config, image) => {
                 Err(PullSecretError::Helper { registry: registry() })
             }
-            None => Err(PullSecretError::NoLogin { registry: registry() }),
+            None if matching.is_empty() => Err(PullSecretError::NoLogin { registry: registry() }),
+            None => Err(PullSecretError::Unreadable),
         }
     }
 
@@ -122,10 +130,16 @@ impl PullSecret {
         self.login.expose_secret()
     }
 
-    /// Identifies the login without showing it: the version of the Secret.
-    pub(super) fn version(&self) -> &str {
-        &self.version
+    /// Identifies the login without showing it: the version of the Secret, and which of its logins it is.
+    pub(super) fn identity(&self) -> &str {
+        &self.identity
     }
+}
+
+/// Of a version of a Secret and the key of the login in it.
+fn identity(version: &str, key: &str) -> String {
+    let digest = digest::digest(&digest::SHA256, format!("{version}\n{key}").as_bytes());
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn is_helped(config: &Config, image: &RegistryImage<'_>) -> bool {

@@ -54,6 +54,15 @@ fn login_of_the_registry_is_sent_in_the_form_that_ironic_reads() {
             ),
             "t:pw",
         ),
+        // Of two keys for one registry that without a scheme is the present one.
+        (
+            with_auths(json!({ "https://registry.example/v2/": login("old:pw"), "registry.example": login("u:pw") })),
+            "u:pw",
+        ),
+        (
+            with_auths(json!({ "registry.example": login("u:pw"), "registry.example/team/os": {} })),
+            "u:pw",
+        ),
     ] {
         assert_eq!(read(&found, "7").unwrap().expose(), expected);
     }
@@ -64,6 +73,8 @@ fn secret_without_the_login_is_rejected_without_showing_it() {
     let canary = |text: &str| json!({ "auth": text, "email": PASSWORD });
     let helped = json!({ "credHelpers": { "registry.example": PASSWORD } }).to_string();
     let stored = json!({ "credsStore": PASSWORD }).to_string();
+    // As docker writes it after a login.
+    let emptied = json!({ "auths": { "registry.example": {} }, "credsStore": PASSWORD }).to_string();
     for (found, words) in [
         (
             values("password", PASSWORD),
@@ -76,6 +87,7 @@ fn secret_without_the_login_is_rejected_without_showing_it() {
             "names a program that knows the login to registry.example",
         ),
         (values(".dockerconfigjson", &stored), "names a program"),
+        (values(".dockerconfigjson", &emptied), "names a program"),
         (
             with_auths(json!({ "other.example": canary("") })),
             "has no login to registry.example",
@@ -131,19 +143,19 @@ fn login_is_sent_once_for_each_version_of_its_secret() {
     let image = instance(URL);
     let mut record = Record::new(&json!({ "provision_state": "available" }));
     let (first, second) = (login("a", "7"), login("b", "8"));
-    let sent = |password: &str, version: &str| {
+    let sent = |password: &str, login: &PullSecret| {
         [
             format!("/instance_info/image_pull_secret: \"u:{password}\""),
-            format!("/instance_info/metal3_image_login: \"{version}\""),
+            format!("/instance_info/metal3_image_login: \"{}\"", login.identity()),
         ]
     };
     let patch = image.deployed_from(Some(&first), &record.shown()).patch;
-    assert_eq!(about_login(&patch), sent("a", "7"));
+    assert_eq!(about_login(&patch), sent("a", &first));
     record = record.patched(patch);
     assert!(image.deployed_from(Some(&first), &record.shown()).patch.is_empty());
     // Ironic shows neither login, so their versions are compared.
     let patch = image.deployed_from(Some(&second), &record.shown()).patch;
-    assert_eq!(about_login(&patch), sent("b", "8"));
+    assert_eq!(about_login(&patch), sent("b", &second));
     record = record.patched(patch);
     // An adoption fetches no image and reads no Secret.
     assert!(image.changes(&record.shown()).patch.is_empty());
@@ -156,6 +168,29 @@ fn login_is_sent_once_for_each_version_of_its_secret() {
         about_login(&elsewhere.deployed_from(Some(&first), &record.shown()).patch),
         removed
     );
+}
+
+/// Ironic shows neither login, and both are from one version of one Secret.
+#[test]
+fn login_to_another_registry_is_sent_when_the_image_changes_before_its_deployment() {
+    let logins = with_auths(json!({
+        "registry.example": { "username": "u", "password": "a" }, "other.example": { "username": "u", "password": "b" },
+    }));
+    let login = |url| {
+        let image = ImageFields {
+            url,
+            ..ImageFields::default()
+        };
+        PullSecret::of(&logins, "7", &image.registry_image().unwrap()).unwrap()
+    };
+    const OTHER: &str = "oci://other.example/os";
+    let record = Record::new(&json!({ "provision_state": "available" }));
+    let patch = instance(URL).deployed_from(Some(&login(URL)), &record.shown()).patch;
+    let record = record.patched(patch);
+    let patch = instance(OTHER)
+        .deployed_from(Some(&login(OTHER)), &record.shown())
+        .patch;
+    assert!(about_login(&patch)[0].ends_with("\"u:b\""), "{:?}", about_login(&patch));
 }
 
 #[test]
