@@ -85,7 +85,7 @@ pub(super) const ROWS: &[Row] = &[
     warning([
         "HeadersUnusable",
         "The Secret with the HTTP headers cannot be used",
-        "It does not exist, has no label for hosts, is the login of a BMC, or has a value that is no text of one line. Nothing was created.",
+        "It does not exist, has no label for hosts, is named by a host or of another type than Opaque, or has a value that is no text of one line. Nothing was created.",
         "Do what the message says. The subscription is created when the Secret changes.",
     ]),
     passes(
@@ -111,7 +111,7 @@ pub(super) const ROWS: &[Row] = &[
         [
             "SubscriptionsUnsupported",
             "The BMC has no event subscriptions",
-            "The driver of the node has no such methods, or its BMC no event service. It is tried again within an hour.",
+            "The driver of the node has no such methods. It is tried again within an hour.",
             "Use a host with a Redfish BMC that has an event service, or delete the subscription.",
         ],
     ),

@@ -23,6 +23,8 @@ use crate::live::Reading;
 use crate::names::subscription_reason::{CREATED, LEFT, LOST};
 use crate::needs::Subscriptions;
 
+/// How often the identifier of a subscription is written to an object that changes.
+const ADOPTIONS: u32 = 5;
 const IRONIC: Category = Category::new("ironic");
 
 /// One reconcile of one object.
@@ -89,8 +91,7 @@ impl<'a> Act<'a> {
             Step::Adopt(id) => return self.adopt(&id, "found after a lost response").await.map(Some),
             Step::Forget(id) => return self.forget(&id, facts).await,
             Step::Delete(id) => {
-                self.delete(&id, found).await?;
-                facts.was_deleted = true;
+                facts.deletion = Some(self.delete(&id, found).await?);
                 facts.list = Reading::NotRead;
                 facts.details.clear();
             }
@@ -183,8 +184,8 @@ impl<'a> Act<'a> {
         }))
     }
 
-    /// The next list shows whether it had an effect: Ironic reports each failure as a missing subscription.
-    async fn delete(&self, id: &str, found: &Found) -> Result<(), Fault> {
+    /// The next list shows whether it had an effect: Ironic reports a failure of the BMC as a missing subscription.
+    async fn delete(&self, id: &str, found: &Found) -> Result<Result<(), Failure>, Fault> {
         let node = found
             .node
             .as_ref()
@@ -194,22 +195,36 @@ impl<'a> Act<'a> {
             .map_err(|error| Fault::transient(op, IRONIC, error))?;
         let permit = self.permit(op).await?;
         match self.reconciler.observer.nodes.ironic.send_with(&permit, &call).await {
-            Ok(_) => tracing::info!(subscription = %self.key, node = %node.uuid, id, "deleted an event subscription"),
+            Ok(_) => {
+                tracing::info!(subscription = %self.key, node = %node.uuid, id, "deleted an event subscription");
+                Ok(Ok(()))
+            }
             Err(error) => {
-                let why = failure(&error, true).text;
-                tracing::warn!(subscription = %self.key, node = %node.uuid, id, why, "{op}: it failed");
+                let failure = failure(&error, true);
+                tracing::warn!(subscription = %self.key, node = %node.uuid, id, why = failure.text, "{op}: it failed");
+                Ok(Err(failure))
             }
         }
-        Ok(())
     }
 
+    /// Records the identifier, also when the object changed during the request: it might not be found again.
     async fn adopt(&mut self, id: &str, how: &str) -> Result<Next, Fault> {
-        let written = self
-            .write_status(|object| {
+        let mut attempts = 1;
+        let written = loop {
+            let change = |object: &mut BMCEventSubscription| {
                 object.status.subscription_id = Some(id.to_owned());
                 object.status.error = None;
-            })
-            .await?;
+            };
+            match self.write_status(change).await {
+                Err(fault) if fault.category() == Category::CONFLICT.as_str() && attempts < ADOPTIONS => {
+                    attempts = attempts.saturating_add(1);
+                    if self.read().await?.is_none() {
+                        return Ok(Next::Requeue);
+                    }
+                }
+                written => break written?,
+            }
+        };
         if written {
             let host = self.object.spec.host_name.as_deref().unwrap_or_default();
             let note = format!("the BMC of host {host} has the subscription {id} ({how})");

@@ -67,7 +67,10 @@ impl Wanted {
 pub(super) struct Record {
     /// The UUID of the node; empty when the annotation cannot be read.
     pub(super) node: String,
-    /// The subscriptions of the BMC that equalled this one before, or could not be read. They are another's.
+    /// The host of that node; empty when an older version wrote the record.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(super) host: String,
+    /// The subscriptions of the BMC that had this destination before, or could not be read. They are another's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) others: Vec<String>,
 }
@@ -92,6 +95,17 @@ pub(super) struct Object {
 }
 
 impl Object {
+    /// Whether a creation is recorded, and its result is not.
+    pub(super) const fn is_open(&self) -> bool {
+        self.id.is_none() && self.record.is_some()
+    }
+
+    /// The host that the subscription was created on, if the spec names another one now: the webhooks may have been away.
+    pub(super) fn former_host(&self) -> Option<&str> {
+        let recorded = self.record.as_ref().map(|record| record.host.as_str())?;
+        Some(recorded).filter(|recorded| !recorded.is_empty() && *recorded != self.wanted.host)
+    }
+
     pub(super) fn of(object: &BMCEventSubscription, is_live: bool) -> Self {
         use metal3_api::cluster::names::{DELETE_FOR_MOVE_ANNOTATION, PAUSED_ANNOTATION};
         use metal3_api::metal3::names::PAUSED_ANNOTATION as HOST_PAUSED_ANNOTATION;
@@ -157,8 +171,8 @@ pub(super) enum Headers {
     Absent,
     /// Its owner has not labelled it for use by hosts.
     Unlabelled,
-    /// It is the login of a BMC, or the network data of an agent.
-    OfHost,
+    /// A host names it, or it has a type of its own: it is a login, or the data of a machine.
+    OtherUse,
     /// A name or a value is no text of one line.
     NoText,
 }
@@ -242,8 +256,8 @@ pub(super) struct Facts {
     pub(super) details: BTreeMap<String, Reading<Details, Failure>>,
     /// How the creation of this reconcile failed.
     pub(super) refused: Option<Failure>,
-    /// Whether this reconcile deleted the subscription.
-    pub(super) was_deleted: bool,
+    /// How the deletion of this reconcile ended.
+    pub(super) deletion: Option<Result<(), Failure>>,
 }
 
 /// A read that a decision needs.

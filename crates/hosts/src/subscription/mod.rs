@@ -185,6 +185,11 @@ impl SubscriptionReconciler {
                     let Some(object) = act.read().await? else {
                         return Ok(Next::Requeue);
                     };
+                    if object.is_open() && !facts.object.is_open() {
+                        // Another process recorded the creation, and the watch has not shown it.
+                        let now = self.clock.monotonic();
+                        facts.attempts.creation_may_come_for = self.memories.unanswered(act.key, now);
+                    }
                     facts.object = object;
                 }
                 Step::Read(read) => {
@@ -226,7 +231,7 @@ impl SubscriptionReconciler {
 
     fn facts(&self, act: &Act<'_>, host: &Key, circumstances: &Circumstances) -> Facts {
         let object = Object::of(&act.object, false);
-        let is_open = object.id.is_none() && object.record.is_some();
+        let is_open = object.is_open();
         let uid = act.object.metadata.uid.as_deref().unwrap_or_default();
         let now = self.clock.monotonic();
         let siblings = self.caches.siblings(act.key, host);
@@ -242,7 +247,7 @@ impl SubscriptionReconciler {
             list: Reading::NotRead,
             details: BTreeMap::new(),
             refused: None,
-            was_deleted: false,
+            deletion: None,
         }
     }
 }

@@ -18,6 +18,7 @@ use metal3_runtime::plan::Observed;
 use metal3_runtime::write::{NoCache, Writer};
 
 use super::facts::{Bar, Details, Facts, Failure, FailureClass, Headers, HostView, List, NodeView, Read, Wanted};
+use crate::facts::Read as HostRead;
 use crate::live::{GoManagerCheck, NodeSearch, Reading, Search};
 use crate::needs::Subscriptions;
 use crate::plan::object::is_moving;
@@ -25,6 +26,8 @@ use crate::settings::BmcSecrets;
 
 /// A BMC has some tens of subscriptions at most. Of more than these the details are not read.
 const MOST_LISTED: usize = 64;
+/// The type of a Secret without another use.
+const OPAQUE: &str = "Opaque";
 /// Characters of Ironic's message in a status.
 const LONGEST_TEXT: usize = 300;
 
@@ -151,10 +154,19 @@ impl Observer {
             return Reading::Known(Headers::Unlabelled);
         }
         let mut finalizers = meta.metadata.finalizers.iter().flatten();
-        if finalizers.any(|name| name == SECRET_FINALIZER) || self.is_of_host(&key) {
-            return Reading::Known(Headers::OfHost);
+        if finalizers.any(|name| name == SECRET_FINALIZER) {
+            return Reading::Known(Headers::OtherUse);
+        }
+        match self.is_of_host(&key) {
+            Reading::Known(false) => {}
+            Reading::Known(true) => return Reading::Known(Headers::OtherUse),
+            Reading::Failed(why) => return Reading::Failed(why),
+            Reading::NotRead => return Reading::NotRead,
         }
         match self.secrets.get(&key).await {
+            Ok(Observed::Present(secret)) if secret.type_.as_deref().is_some_and(|kind| kind != OPAQUE) => {
+                Reading::Known(Headers::OtherUse)
+            }
             Ok(Observed::Present(secret)) => {
                 let usable = named_values(&secret).is_some();
                 found.headers = Some(secret);
@@ -166,14 +178,33 @@ impl Observer {
         }
     }
 
-    fn is_of_host(&self, secret: &Key) -> bool {
+    /// Whether a host names the Secret. The Go manager labels all that it reads, those with data of machines too.
+    fn is_of_host(&self, secret: &Key) -> Reading<bool> {
         let names = |host: &BareMetalHost| {
-            let login = host.spec.bmc.as_ref().map(|bmc| bmc.credentials_name.as_str());
-            let network = host.spec.preprovisioning_network_data_name.as_deref();
-            [login, network].contains(&Some(secret.name.as_str()))
+            let registry = host
+                .spec
+                .image
+                .as_ref()
+                .and_then(|image| image.oci_auth_secret_name.as_deref());
+            let mut named = HostRead::SECRETS
+                .into_iter()
+                .filter_map(|which| which.secret_name(host))
+                .chain(registry);
+            named.any(|name| name == secret.name)
         };
-        self.hosts
-            .read(|cache| cache.in_namespace(&secret.namespace).any(|host| names(host)))
+        self.hosts.read(|cache| {
+            if cache.in_namespace(&secret.namespace).any(|host| names(host)) {
+                return Reading::Known(true);
+            }
+            let unreadable = cache.unreadable().find(|host| host.namespace == secret.namespace);
+            match unreadable {
+                Some(host) => Reading::Failed(format!(
+                    "BareMetalHost {} cannot be decoded, and may name it",
+                    host.name
+                )),
+                None => Reading::Known(false),
+            }
+        })
     }
 
     /// The version of the Secret with the headers, as cached.

@@ -31,6 +31,7 @@ fn text(text: &str) -> String {
 fn record(node: &str, others: &[&str]) -> Option<Record> {
     Some(Record {
         node: text(node),
+        host: text("h"),
         others: others.iter().map(|id| text(id)).collect(),
     })
 }
@@ -107,7 +108,7 @@ fn wanted() -> Facts {
         list: list(&[]),
         details: BTreeMap::new(),
         refused: None,
-        was_deleted: false,
+        deletion: None,
     }
 }
 
@@ -181,8 +182,8 @@ fn first_decision_reads_everything_that_forbids_a_request_in_order_then_records_
         }
     };
     let first = [
-        Read::Object,
         Read::GoManager,
+        Read::Object,
         Read::Host,
         Read::Headers,
         Read::Node,
@@ -192,6 +193,7 @@ fn first_decision_reads_everything_that_forbids_a_request_in_order_then_records_
     assert_eq!(reads, [&first[..], &last].concat());
     let expected = Record {
         node: text(NODE),
+        host: text("h"),
         others: vec![text("own")],
     };
     assert_eq!(step, Step::Record(expected.clone()));
@@ -288,6 +290,13 @@ fn object_that_is_paused_moved_invalid_or_served_by_another_is_not_served() {
             assert_eq!(kind(&with(facts, change)), expected);
         }
     }
+    // Both would write the status.
+    let served = with(wanted(), |facts| {
+        facts.go_manager = Reading::Known(GoManager::Running(text("it runs")));
+        facts.cached_host = Reading::Known(HostView::Absent);
+        facts.object.problem = Some(text("spec.hostName is empty"));
+    });
+    assert_eq!(kind(&served), (GO_MANAGER_RUNS, false, false));
 }
 
 fn set_headers(facts: &mut Facts, headers: Headers) {
@@ -297,7 +306,7 @@ fn set_headers(facts: &mut Facts, headers: Headers) {
 
 #[test]
 fn headers_are_required_before_anything_is_recorded() {
-    for headers in [Headers::Absent, Headers::Unlabelled, Headers::OfHost, Headers::NoText] {
+    for headers in [Headers::Absent, Headers::Unlabelled, Headers::NoText] {
         let facts = with(wanted(), |facts| set_headers(facts, headers));
         assert_eq!(kind(&facts), (HEADERS_UNUSABLE, true, false), "{headers:?}");
         let message = wait(&facts).message;
@@ -306,6 +315,27 @@ fn headers_are_required_before_anything_is_recorded() {
             "{message}"
         );
     }
+    // Another host names it, which is not watched for this object.
+    let other_use = with(wanted(), |facts| set_headers(facts, Headers::OtherUse));
+    assert_eq!(kind(&other_use), (HEADERS_UNUSABLE, true, true));
+    assert!(wait(&other_use).recheck.is_some());
+}
+
+/// What exists needs them no more: the user may have deleted the Secret.
+#[test]
+fn headers_are_not_required_of_what_the_bmc_has() {
+    let without = |facts: Facts| with(facts, |facts| set_headers(facts, Headers::Absent));
+    let lost = without(listing(recorded(None), &["own"]));
+    assert_eq!(plan(&lost), Step::Adopt(text("own")));
+    let moved = with(without(listing(recorded(Some("own")), &["own"])), |facts| {
+        facts.object.record = record(OTHER, &[])
+    });
+    assert!(matches!(plan(&moved), Step::Record(_)), "of another node");
+    assert_eq!(
+        kind(&without(recorded(None))),
+        (HEADERS_UNUSABLE, true, false),
+        "it is created again"
+    );
 }
 
 #[test]
@@ -421,7 +451,7 @@ fn subscription_whose_creation_has_no_response_is_searched_for_before_it_is_crea
     let table: [(&[&str], &[&str], Step); 6] = [
         (&[], &[], Step::Create),
         (&["a", "b"], &[], Step::Create),
-        (&["named"], &[], Step::Create),
+        (&["named"], &["named"], Step::Create),
         (&["a", "own"], &[], Step::Adopt(text("own"))),
         (&["own-1", "own-2"], &["own-1"], Step::Adopt(text("own-2"))),
         (&["own-1"], &["own-1"], Step::Create),
@@ -441,15 +471,19 @@ fn subscription_whose_creation_has_no_response_is_searched_for_before_it_is_crea
             _ => assert_eq!(plan(&early), step),
         }
     }
-    let silent = listing(recorded(None), &["silent"]);
-    assert_eq!(kind(&silent), (STATE_UNKNOWN, true, true));
-    let part = with(recorded(None), |facts| {
-        facts.list = Reading::Known(List {
-            ids: Vec::new(),
-            is_complete: false,
+    for unclear in ["silent", "named"] {
+        let unclear = listing(recorded(None), &[unclear]);
+        assert_eq!(kind(&unclear), (STATE_UNKNOWN, true, true), "it may be the own one");
+    }
+    for facts in [recorded(None), wanted()] {
+        let part = with(facts, |facts| {
+            facts.list = Reading::Known(List {
+                ids: Vec::new(),
+                is_complete: false,
+            });
         });
-    });
-    assert_eq!(kind(&part), (STATE_UNKNOWN, true, true));
+        assert_eq!(kind(&part), (STATE_UNKNOWN, true, true));
+    }
 }
 
 #[test]
@@ -472,6 +506,79 @@ fn subscription_of_another_object_is_never_taken() {
         facts.siblings = vec![sibling(Some("own"), &[])];
     });
     assert_eq!(plan(&same), RELEASE);
+    // It is left of a BMC that the host had before.
+    let stale = |facts: Facts| {
+        with(listing(facts, &["own"]), |facts| {
+            facts.siblings = vec![Sibling {
+                record: record(OTHER, &[]),
+                ..sibling(Some("own"), &[])
+            }];
+        })
+    };
+    assert_eq!(plan(&stale(deleted(recorded(Some("own"))))), Step::Delete(text("own")));
+    assert_eq!(plan(&stale(recorded(None))), Step::Adopt(text("own")));
+}
+
+/// Nothing was requested from the new BMC: what it has is another program's.
+#[test]
+fn equal_subscription_of_a_new_bmc_is_not_taken_after_the_own_one_was_lost() {
+    let mut facts = with(listing(recorded(Some("own")), &["own-2"]), |facts| {
+        facts.object.record = record(OTHER, &["x"])
+    });
+    let mut steps = Vec::new();
+    loop {
+        let step = plan(&facts);
+        steps.push(step.clone());
+        match step {
+            Step::Record(record) => facts.object.record = Some(record),
+            Step::Forget(_) => facts.object.id = None,
+            _ => break,
+        }
+    }
+    let recorded = |node: &str| {
+        Step::Record(Record {
+            node: text(node),
+            host: text("h"),
+            others: vec![text("x"), text("own-2")],
+        })
+    };
+    let on_new = Step::Record(Record {
+        node: text(NODE),
+        host: text("h"),
+        others: vec![text("own-2")],
+    });
+    assert_eq!(
+        steps,
+        [recorded(OTHER), Step::Forget(text("own")), on_new, Step::Create]
+    );
+}
+
+/// The webhooks may have been away.
+#[test]
+fn subscription_whose_spec_names_another_host_waits_for_the_former_one() {
+    let renamed = |facts: Facts| {
+        with(facts, |facts| {
+            facts.object.wanted.host = text("other");
+            facts.object.record = record(OTHER, &[]);
+        })
+    };
+    assert_eq!(kind(&renamed(recorded(Some("own")))), (INVALID, true, false));
+    assert_eq!(kind(&renamed(recorded(None))), (INVALID, true, false));
+    for absent in [false, true] {
+        let facts = with(renamed(listing(deleted(recorded(Some("own"))), &[])), |facts| {
+            if absent {
+                facts.host = Reading::Known(HostView::Absent);
+                facts.attempts.host_absent_for = HOST_GRACE;
+                facts.node = Reading::Known(NodeView::Absent);
+            }
+        });
+        assert_eq!(kind(&facts), (STATE_UNKNOWN, true, true));
+        assert!(wait(&facts).message.contains("the host h,"), "{}", wait(&facts).message);
+    }
+    // Another name of the same host.
+    let same = with(recorded(Some("own")), |facts| facts.object.wanted.host = text("other"));
+    assert_eq!(plan(&same), Step::Done);
+    assert_eq!(plan(&listing(deleted(same), &["own"])), Step::Delete(text("own")));
 }
 
 #[test]
@@ -500,6 +607,7 @@ fn subscription_is_created_again_on_a_new_node_whose_bmc_does_not_have_it() {
     };
     let kept = Step::Record(Record {
         node: text(NODE),
+        host: text("h"),
         others: vec![text("x")],
     });
     assert_eq!(plan(&on_other_node("own", &["own"])), kept);
@@ -523,6 +631,7 @@ fn subscription_is_created_again_on_a_new_node_whose_bmc_does_not_have_it() {
     };
     let again = Step::Record(Record {
         node: text(NODE),
+        host: text("h"),
         others: vec![text("own-1")],
     });
     assert_eq!(plan(&forgotten(&["own-1"])), again);
@@ -544,7 +653,7 @@ fn each_wait_says_what_to_do() {
         }))
         .message,
     );
-    for headers in [Headers::Absent, Headers::Unlabelled, Headers::OfHost, Headers::NoText] {
+    for headers in [Headers::Absent, Headers::Unlabelled, Headers::OtherUse, Headers::NoText] {
         texts.push(wait(&with(wanted(), |facts| set_headers(facts, headers))).message);
     }
     for text in texts {

@@ -34,13 +34,21 @@ pub(super) fn plan(facts: &Facts) -> Decision {
             false => {}
         }
     }
+    // A wait is written to the status, which a Go manager writes too.
+    require_go_manager_absent(facts, CREATE)?;
+    if let Some(former) = object.former_host() {
+        let message = format!(
+            "{CREATE}: it was created for the host {former}, and spec.hostName names another one; name that host again, or \
+             delete the subscription"
+        );
+        return Err(reported(INVALID, message));
+    }
     require_valid(facts)?;
     require_host(facts, &facts.cached_host)?;
     require_no_delay(facts)?;
     if !object.is_live {
         return Err(Step::Read(Read::Object));
     }
-    require_go_manager_absent(facts, CREATE)?;
     let node = match &facts.host {
         Reading::NotRead => return Err(Step::Read(Read::Host)),
         host => require_host(facts, host)?,
@@ -49,15 +57,18 @@ pub(super) fn plan(facts: &Facts) -> Decision {
         // The Go manager created it. What it is on is not recorded; that is assumed to be the present node.
         None if object.id.is_some() => Ok(Step::Record(Record {
             node,
+            host: object.wanted.host.clone(),
             others: Vec::new(),
         })),
-        _ => {
+        record => {
             let wanted = &object.wanted;
-            require_headers(facts, wanted)?;
+            if record.is_none() {
+                require_headers(facts, wanted)?;
+            }
             require_node(facts, &node)?;
             let list = list(facts, CREATE, |why| {
                 let message = format!(
-                    "{CREATE}: the driver of the node or the BMC of the host has no event subscriptions ({why}); use a \
+                    "{CREATE}: the driver of the node has no event subscriptions ({why}); use a \
                      host whose BMC has them, or delete the subscription"
                 );
                 failed(facts, UNSUPPORTED, message)
@@ -128,10 +139,14 @@ fn require_headers(facts: &Facts, wanted: &Wanted) -> Decision<()> {
             "Secret {secret} is not labelled for use by hosts, so it is not read; if it is the right one, set its label \
              environment.metal3.io=baremetal"
         ),
-        Reading::Known(Headers::OfHost) => format!(
-            "Secret {secret} is the login of a BMC, or the network data of an agent, and is not sent to a destination of \
-             events; put the headers into a Secret of their own"
-        ),
+        // The other host that names it is not watched for this object.
+        Reading::Known(Headers::OtherUse) => {
+            let message = format!(
+                "{HEADERS}: Secret {secret} is a login or the data of a machine (a host names it, or its type is not Opaque), and \
+                 is not sent to a destination of events; put the headers into a Secret of their own"
+            );
+            return Err(failed(facts, HEADERS_UNUSABLE, message));
+        }
         Reading::Known(Headers::NoText) => format!(
             "a name or a value in Secret {secret} is no text of one line; correct it: often the line break at the end of \
              a file is part of the value"
@@ -163,15 +178,17 @@ fn require_node(facts: &Facts, recorded: &str) -> Decision<()> {
 
 /// With a live view of the host, its node and the BMC.
 fn on_node(facts: &Facts, list: &List, (node, wanted): (String, &Wanted)) -> Decision {
+    let host = || wanted.host.clone();
     let Some(record) = &facts.object.record else {
-        let others = others(facts, list, wanted)?;
-        return Ok(Step::Record(Record { node, others }));
+        let others = others(facts, CREATE, list, wanted)?;
+        let host = host();
+        return Ok(Step::Record(Record { node, host, others }));
     };
     if let Some(id) = &facts.object.id {
         if is_recorded(facts, &node) {
             return Ok(settled(facts));
         }
-        return of_former_node(facts, list, (id, node, wanted));
+        return of_former_node(facts, list, (id, node, wanted), record);
     }
     // What had no effect is not searched for.
     if let Some(failure) = facts
@@ -192,16 +209,23 @@ fn on_node(facts: &Facts, list: &List, (node, wanted): (String, &Wanted)) -> Dec
         let message = "Ironic may still perform an earlier request for it".to_owned();
         return Err(quiet(CREATION_UNCONFIRMED, message, Some(left)));
     }
+    require_headers(facts, wanted)?;
     if record.node != node {
-        let others = others(facts, list, wanted)?;
-        return Ok(Step::Record(Record { node, others }));
+        let others = others(facts, CREATE, list, wanted)?;
+        let host = host();
+        return Ok(Step::Record(Record { node, host, others }));
     }
     Ok(Step::Create)
 }
 
-/// Ironic has another node of the host: it lost its database, or the host is another machine. differs (`subscription-of-new-node`): the Go manager looks at
-/// neither.
-fn of_former_node(facts: &Facts, list: &List, (id, node, wanted): (&str, String, &Wanted)) -> Decision {
+/// Ironic has another node of the host: it lost its database, or the host is another machine.
+/// differs (`subscription-of-new-node`): the Go manager looks at neither.
+fn of_former_node(
+    facts: &Facts,
+    list: &List,
+    (id, node, wanted): (&str, String, &Wanted),
+    record: &Record,
+) -> Decision {
     let is_listed = list.ids.iter().any(|listed| listed == id) && !is_of_sibling(facts, id);
     if !is_listed && !list.is_complete {
         let message = format!(
@@ -210,18 +234,24 @@ fn of_former_node(facts: &Facts, list: &List, (id, node, wanted): (&str, String,
         );
         return Err(failed(facts, STATE_UNKNOWN, message));
     }
-    let others = facts.object.record.as_ref().map(|record| record.others.clone());
-    let kept = Record {
-        node,
-        others: others.unwrap_or_default(),
-    };
-    match is_listed {
-        false => Ok(Step::Forget(id.to_owned())),
-        true => Ok(match is_wanted(facts, CREATE, id, wanted)? {
-            Match::Equal | Match::OtherContext | Match::Unclear => Step::Record(kept),
-            Match::Different => Step::Forget(id.to_owned()),
-        }),
+    if is_listed && is_wanted(facts, CREATE, id, wanted)? != Match::Different {
+        return Ok(Step::Record(Record { node, ..record.clone() }));
     }
+    // What this BMC has is another's: nothing was requested from it. Without the identifier it would look like a creation whose
+    // response is lost.
+    let mut others = record.others.clone();
+    others.extend(
+        self::others(facts, CREATE, list, wanted)?
+            .into_iter()
+            .filter(|id| !record.others.contains(id)),
+    );
+    if others.len() > record.others.len() {
+        return Ok(Step::Record(Record {
+            others,
+            ..record.clone()
+        }));
+    }
+    Ok(Step::Forget(id.to_owned()))
 }
 
 fn creation_failed(facts: &Facts, failure: &Failure) -> Step {

@@ -4,7 +4,7 @@ use super::wait::{failed, unread};
 use super::{Decision, Step};
 use crate::live::Reading;
 use crate::names::subscription_reason::STATE_UNKNOWN;
-use crate::subscription::facts::{Details, Facts, List, Read, Record, Sibling, Wanted};
+use crate::subscription::facts::{Details, Facts, List, NodeView, Read, Record, Sibling, Wanted};
 
 /// Whether a subscription of the BMC is the wanted one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,21 +49,36 @@ pub(super) fn is_wanted(facts: &Facts, verb: &str, id: &str, wanted: &Wanted) ->
     }
 }
 
-/// Whether another object records this identifier.
+/// Whether another object records this identifier for the present node. One of a former node says nothing about this BMC.
 pub(super) fn is_of_sibling(facts: &Facts, id: &str) -> bool {
-    facts.siblings.iter().any(|sibling| sibling.id.as_deref() == Some(id))
+    let present = match &facts.node {
+        Reading::Known(NodeView::Present { uuid, .. }) => Some(uuid.as_str()),
+        _ => None,
+    };
+    let is_here = |sibling: &Sibling| {
+        let recorded = sibling.record.as_ref().map(|record| record.node.as_str());
+        recorded.is_none_or(|recorded| recorded.is_empty() || present.is_none_or(|present| present == recorded))
+    };
+    let mut siblings = facts.siblings.iter().filter(|sibling| is_here(sibling));
+    siblings.any(|sibling| sibling.id.as_deref() == Some(id))
 }
 
-/// The subscriptions that equal the wanted one, before the first request. What cannot be read counts as equal: it is
+/// The subscriptions with the wanted destination, before the first request. What cannot be read counts as such: it is
 /// another's in any case.
-pub(super) fn others(facts: &Facts, list: &List, wanted: &Wanted) -> Decision<Vec<String>> {
+pub(super) fn others(facts: &Facts, verb: &str, list: &List, wanted: &Wanted) -> Decision<Vec<String>> {
+    if !list.is_complete {
+        // One that is not listed could be taken for the own one later.
+        let message =
+            format!("{verb}: the BMC lists a part of its subscriptions; delete those at the BMC that nothing uses");
+        return Err(failed(facts, STATE_UNKNOWN, message));
+    }
     let mut others = Vec::new();
     for id in list.ids.iter().filter(|id| !is_of_sibling(facts, id)) {
         match facts.details.get(id) {
             None | Some(Reading::NotRead) => return Err(Step::Read(Read::Details(id.clone()))),
             Some(Reading::Known(details)) => match Match::of(details, wanted) {
-                Match::OtherContext | Match::Different => {}
-                Match::Equal | Match::Unclear => others.push(id.clone()),
+                Match::Different => {}
+                Match::Equal | Match::OtherContext | Match::Unclear => others.push(id.clone()),
             },
             Some(Reading::Failed(_)) => others.push(id.clone()),
         }
@@ -83,11 +98,16 @@ pub(super) fn created(
     for id in list.ids.iter().filter(is_free) {
         match is_wanted(facts, verb, id, wanted)? {
             Match::Equal => candidates.push(id),
-            Match::OtherContext | Match::Different => {}
-            Match::Unclear => {
+            Match::Different => {}
+            // A BMC may have a context of its own.
+            found @ (Match::OtherContext | Match::Unclear) => {
+                let what = match found {
+                    Match::OtherContext => "has its destination and another context",
+                    _ => "may be it: the BMC does not report its destination",
+                };
                 let message = format!(
-                    "{verb}: the response to its creation is lost, and the BMC does not report the destination of the \
-                     subscription {id}; delete that at the BMC if nothing else uses it"
+                    "{verb}: the response to its creation is lost, and the subscription {id} of the BMC {what}; delete \
+                     that at the BMC if nothing else uses it"
                 );
                 return Err(failed(facts, STATE_UNKNOWN, message));
             }

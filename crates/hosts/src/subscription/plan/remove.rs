@@ -8,7 +8,8 @@ use metal3_domain::names::ObjectName;
 
 use super::found::{Match, created, is_of_sibling, is_wanted, list};
 use super::wait::{
-    DELETE, RETRIED, barred, failed, locked, passing, quiet, require_go_manager_absent, require_no_delay, unread,
+    DELETE, RETRIED, barred, failed, locked, passing, quiet, refused, require_go_manager_absent, require_no_delay,
+    unread,
 };
 use super::{Decision, HOST_GRACE, Step};
 use crate::live::Reading;
@@ -19,6 +20,8 @@ use crate::subscription::facts::{Bar, Facts, HostView, List, NodeView, Read, Wan
 
 const BY_HAND: &str =
     "delete the subscription at the BMC, then remove the finalizer bmceventsubscription.metal3.io by hand";
+const RETRIED_OR_BY_HAND: &str = "it is tried again within an hour; if that lasts, delete the subscription at the BMC, then remove the \
+                                  finalizer bmceventsubscription.metal3.io by hand";
 
 pub(super) fn plan(facts: &Facts) -> Decision {
     let object = &facts.object;
@@ -49,9 +52,20 @@ pub(super) fn plan(facts: &Facts) -> Decision {
         return Err(failed(facts, STATE_UNKNOWN, message));
     }
     require_host(facts)?;
-    let node = match require_node(facts)? {
-        Some(node) => node,
-        None => return Ok(Step::Release { is_left: false }),
+    let found = require_node(facts)?;
+    // The host may have another name and the same node.
+    let is_elsewhere = object
+        .record
+        .as_ref()
+        .is_some_and(|record| found != Some(record.node.as_str()));
+    if let Some(former) = object.former_host().filter(|_| is_elsewhere) {
+        let message = format!(
+            "{DELETE}: it was created for the host {former}, and spec.hostName names another one; name that host again, or {BY_HAND}"
+        );
+        return Err(failed(facts, STATE_UNKNOWN, message));
+    }
+    let Some(node) = found else {
+        return Ok(Step::Release { is_left: false });
     };
     let list = list(facts, DELETE, |why| {
         let message = format!("{DELETE}: the driver of the node cannot list event subscriptions ({why}); {BY_HAND}");
@@ -156,10 +170,13 @@ fn delete(facts: &Facts, id: &str) -> Decision {
         );
         return Err(failed(facts, STILL_IN_BMC, message));
     }
-    if facts.was_deleted {
-        let message =
-            format!("{DELETE}: the BMC lists the subscription after Ironic was asked to delete it; {BY_HAND}");
-        return Err(failed(facts, STILL_IN_BMC, message));
+    match &facts.deletion {
+        None => Ok(Step::Delete(id.to_owned())),
+        Some(Ok(())) => {
+            let message =
+                format!("{DELETE}: the BMC lists the subscription after Ironic was asked to delete it; {BY_HAND}");
+            Err(failed(facts, STILL_IN_BMC, message))
+        }
+        Some(Err(failure)) => Err(refused(facts, DELETE, failure, (STILL_IN_BMC, RETRIED_OR_BY_HAND))),
     }
-    Ok(Step::Delete(id.to_owned()))
 }

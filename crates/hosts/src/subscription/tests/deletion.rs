@@ -14,7 +14,7 @@ fn deleted_object_is_released_without_a_look_when_nothing_was_requested() {
 
 #[test]
 fn deleted_object_is_released_once_the_bmc_does_not_have_its_subscription() {
-    let table: [(Option<&str>, &[&str], Step); 9] = [
+    let table: [(Option<&str>, &[&str], Step); 8] = [
         (Some("own"), &[], RELEASE),
         (Some("own"), &["a"], RELEASE),
         (Some("own"), &["own"], Step::Delete(text("own"))),
@@ -22,17 +22,28 @@ fn deleted_object_is_released_once_the_bmc_does_not_have_its_subscription() {
         (Some("silent"), &["silent"], Step::Delete(text("silent"))),
         (Some("1"), &["1"], Step::Release { is_left: true }),
         (None, &["a"], RELEASE),
-        (None, &["named"], RELEASE),
         (None, &["own"], Step::Delete(text("own"))),
     ];
     for (id, listed, step) in table {
         let facts = listing(deleted(recorded(id)), listed);
         assert_eq!(plan(&facts), step, "{id:?} {listed:?}");
-        let asked = with(facts, |facts| facts.was_deleted = true);
         if let Step::Delete(_) = step {
-            assert_eq!(kind(&asked), (STILL_IN_BMC, true, true));
+            let ended = |deletion| with(facts.clone(), |facts| facts.deletion = Some(deletion));
+            assert_eq!(kind(&ended(Ok(()))), (STILL_IN_BMC, true, true));
+            let refused = ended(Err(failure(FailureClass::Rejected)));
+            assert_eq!(kind(&refused), (STILL_IN_BMC, true, true));
+            assert!(
+                wait(&refused)
+                    .message
+                    .starts_with("failed to delete a subscription: no; "),
+                "why it failed"
+            );
+            let locked = ended(Err(failure(FailureClass::Locked)));
+            assert_eq!(kind(&locked), (NODE_LOCKED, false, true), "a lock passes");
         }
     }
+    let named = listing(deleted(recorded(None)), &["named"]);
+    assert_eq!(kind(&named), (STATE_UNKNOWN, true, true), "it may be the own one");
     let left = with(listing(deleted(recorded(Some("own"))), &["own"]), |facts| {
         facts.object.record = None
     });

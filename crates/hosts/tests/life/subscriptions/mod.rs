@@ -274,10 +274,27 @@ async fn headers_come_from_a_labelled_secret_of_the_namespace_that_is_no_login()
     let value = || json!({ "password": HEADER });
     secret(&env, "plain", json!({}), value()).await;
     secret(&env, "lines", labelled(), json!({ "a": format!("{HEADER}\n") })).await;
+    // The Go manager labels what a host names, and the data of its machine are one line of text.
+    for used in ["user", "meta", "network", "registry"] {
+        secret(&env, used, labelled(), value()).await;
+    }
+    let named = |name: &str| json!({ "name": name });
+    let image = json!({ "url": "oci://registry.example/os", "ociAuthSecretName": "registry" });
+    let used = json!({ "userData": named("user"), "metaData": named("meta"), "networkData": named("network"), "image": image,
+        "online": false });
+    env.edit(1, json!({ "spec": used })).await;
+    let config = json!({ "metadata": { "name": "typed", "labels": labelled() }, "type": "kubernetes.io/basic-auth",
+        "stringData": { "password": HEADER } });
+    env.make::<Secret>(config).await;
     for (name, namespace, text) in [
+        ("user", "default", "the data of a machine"),
+        ("meta", "default", "the data of a machine"),
+        ("network", "default", "the data of a machine"),
+        ("registry", "default", "the data of a machine"),
+        ("typed", "default", "the data of a machine"),
         ("absent", "default", "does not exist"),
         ("plain", "default", "not labelled"),
-        ("bmc-1", "default", "is the login of a BMC"),
+        ("bmc-1", "default", "is a login or the data of a machine"),
         ("lines", "default", "no text of one line"),
         ("plain", "elsewhere", "spec.httpHeadersRef.namespace"),
     ] {
@@ -407,4 +424,27 @@ async fn bmc_of_a_node_of_another_name_is_left_alone() {
     sleep(HOUR).await;
     assert!(!is_gone::<BMCEventSubscription>(&env, "left").await);
     assert_eq!(in_bmc(&env).len(), 1);
+}
+
+/// A BMC that reports another context would not be searched for with success.
+#[tokio::test(start_paused = true)]
+async fn identifier_is_recorded_although_the_object_changed_during_the_request() {
+    let env = env_with_host().await;
+    let asked = env.interceptor.log().asked.len();
+    env.interceptor.log().late = Some("POST nodes/_/vendor_passthru");
+    subscribe(&env, "events").await;
+    let is_creation = |request: &String| request.starts_with("POST nodes/_/vendor_passthru");
+    while !env.interceptor.log().asked[asked..].iter().any(is_creation) {
+        sleep(Duration::from_millis(100)).await;
+    }
+    let label = Patch::Merge(json!({ "metadata": { "labels": { "rack": "7" } } }));
+    let api = env.api::<BMCEventSubscription>();
+    api.patch("events", &PatchParams::default(), &label).await.unwrap();
+    until_created(&env, "events").await;
+    assert_eq!(in_bmc(&env).len(), 1);
+    let events = env.events();
+    assert!(
+        events.contains("(created)") && !events.contains("lost response"),
+        "{events}"
+    );
 }
