@@ -8,7 +8,7 @@ use crate::request::{Call, Effect, Method, order};
 use crate::text::{self, ControlCharacter};
 
 /// One step of cleaning, deploying or servicing. `Debug` shows no arguments.
-#[derive(Clone, PartialEq, Serialize)]
+#[derive(Clone, PartialEq, Eq, Serialize)]
 pub struct Step {
     /// `bios`, `raid`, `firmware`, `deploy`, `management`.
     pub interface: String,

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::Fields;
 use super::state::{PowerState, ProvisionState};
+use crate::calls::provision::Step;
 
 lenient! {
     /// A node.
@@ -79,6 +80,8 @@ lenient! {
         pub vendor_interface: Option<String>,
         /// What Ironic keeps for itself, as far as it is read.
         pub driver_internal_info: InternalInfo,
+        /// The running clean step. Its arguments may contain secrets.
+        pub clean_step: Fields,
         /// The running service step.
         pub service_step: Fields,
         /// When its record last changed, with the precision of the database. Null until the first change.
@@ -96,6 +99,9 @@ pub struct InternalInfo {
     /// The updates of the firmware that have not ended: the one that the BMC performs, and those after it.
     #[serde(default, deserialize_with = "updates")]
     redfish_fw_updates: Vec<LeftUpdate>,
+    /// The steps of a cleaning. Ironic keeps those of one that failed until the next one has begun.
+    #[serde(default, deserialize_with = "steps")]
+    clean_steps: Vec<Step>,
 }
 
 never_blank!(InternalInfo);
@@ -130,6 +136,21 @@ fn updates<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<LeftUpdate>,
         .collect())
 }
 
+/// Other forms are no steps.
+fn steps<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Step>, D::Error> {
+    let list = Value::deserialize(from)?;
+    let text = |step: &Value, name: &str| step.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let all = list.as_array().into_iter().flatten();
+    Ok(all
+        .map(|step| Step {
+            interface: text(step, "interface"),
+            step: text(step, "step"),
+            args: step.get("args").and_then(Value::as_object).cloned().unwrap_or_default(),
+            priority: None,
+        })
+        .collect())
+}
+
 /// The response of `validate`: one result per interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Validation(pub Vec<(String, InterfaceCheck)>);
@@ -151,6 +172,22 @@ impl Node {
     #[must_use]
     pub fn firmware_left(&self) -> &[LeftUpdate] {
         &self.driver_internal_info.redfish_fw_updates
+    }
+
+    /// The steps of the cleaning that is under way. Empty: there is none, or its steps are not known yet. Those of an earlier one
+    /// are shown while the next one begins, but no longer when that waits for its agent or has begun with a step.
+    #[must_use]
+    pub fn cleaning_steps(&self) -> &[Step] {
+        let is_shown = match self.provision_state {
+            ProvisionState::CleanWait => true,
+            ProvisionState::Cleaning => !self.clean_step.0.is_empty(),
+            _ => false,
+        };
+        if is_shown {
+            &self.driver_internal_info.clean_steps
+        } else {
+            &[]
+        }
     }
 
     /// Whether Ironic is changing the node, so that its record changes without a request. It changes the power with a

@@ -14,8 +14,17 @@ pub enum FirmwareUpdates {
     Succeed,
     /// The BMC reports that it failed.
     Fail,
+    /// The same, of the updates of the BMC alone.
+    FailBmc,
     /// The BMC does not report its end, until Ironic's timeout of a cleaning.
     NeverEnd,
+}
+
+impl FirmwareUpdates {
+    /// Whether the BMC reports that this update failed.
+    pub(crate) fn fails(self, update: &Value) -> bool {
+        self == Self::Fail || (self == Self::FailBmc && member(update, "component") == "bmc")
+    }
 }
 
 /// What Ironic records of one component.

@@ -73,12 +73,12 @@ impl Core {
                 let message = timed_out(&node.step("clean_step"));
                 return Some(Outcome::Fails(timeout, message));
             }
-            FirmwareUpdates::Fail => {
+            updates if updates.fails(&update) => {
                 let message = failed(&node.uuid, &update);
                 node.end_updates();
                 return Some(Outcome::Fails(Duration::ZERO, message));
             }
-            FirmwareUpdates::Succeed => machine.flash(&update),
+            FirmwareUpdates::Succeed | FirmwareUpdates::Fail | FirmwareUpdates::FailBmc => machine.flash(&update),
         }
         node.fw_updates.remove(0);
         if !node.fw_updates.is_empty() {
@@ -92,6 +92,7 @@ impl Core {
         }
         node.end_updates();
         node.record_firmware(machine, now.wall);
+        node.record_bios(machine);
         let step = node.steps.remove("clean_step").unwrap_or_default();
         let is_aborted = step.get("abort_after") == Some(&json!(true));
         let aborted = format!(
@@ -107,7 +108,7 @@ impl Core {
     }
 
     /// Polls what an earlier cleaning left, when the agent of this one responds.
-    pub(super) fn after_leftover(&mut self, serial: u64, rest: Duration, now: Now) -> Option<Outcome> {
+    pub(super) fn after_leftover(&mut self, serial: u64, now: Now) -> Option<Outcome> {
         let (node, machine) = self.node_and_machine(serial)?;
         let (Some(machine), Some(update)) = (machine, node.fw_updates.first().cloned()) else {
             return Some(Outcome::Done);
@@ -120,9 +121,9 @@ impl Core {
                 OVERALL_TIMEOUT.as_secs(),
                 age.as_secs()
             ),
-            FirmwareUpdates::Fail => failed(&node.uuid, &update),
+            updates if updates.fails(&update) => failed(&node.uuid, &update),
             FirmwareUpdates::NeverEnd => return Some(Outcome::Done),
-            FirmwareUpdates::Succeed => {
+            FirmwareUpdates::Succeed | FirmwareUpdates::Fail | FirmwareUpdates::FailBmc => {
                 // The conductor goes on with the rest of the old list.
                 for update in std::mem::take(&mut node.fw_updates) {
                     machine.flash(&update);
@@ -133,13 +134,11 @@ impl Core {
             }
         };
         node.end_updates();
-        // No step of this cleaning has begun, so Ironic sets no fault, and does not listen to the agent any more.
+        // No step of this cleaning has begun, so Ironic sets neither a fault nor the failed state.
         node.set_maintenance(true, Some(message.clone()));
         self.note(serial, "ERROR", message, now);
-        Some(Outcome::Fails(
-            rest,
-            "Timeout reached while cleaning the node".to_owned(),
-        ))
+        self.touch(serial, now);
+        Some(Outcome::Later)
     }
 
     /// Looks after the leftover of a node that has failed, again and again.

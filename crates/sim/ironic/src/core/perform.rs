@@ -142,7 +142,9 @@ impl Core {
         let rest = self.pace.ramdisk_timeout.saturating_sub(self.pace.boot);
         let is_found = self.finds_node(serial);
         let (node, machine) = self.node_and_machine(serial)?;
-        if node.lock.is_some() {
+        // In maintenance Ironic does not listen to the agent of a cleaning, and knows no timeout.
+        let is_ignored = kind == Kind::Clean && node.in_maintenance();
+        if node.lock.is_some() || is_ignored {
             return Some(Outcome::Later);
         }
         let Some(machine) = machine else {
@@ -152,7 +154,7 @@ impl Core {
         let responds = machine.ramdisk_responds(kind != Kind::Inspect) && !is_wrong_mac;
         if responds && is_found {
             return match kind {
-                Kind::Clean => self.after_leftover(serial, rest, now),
+                Kind::Clean => self.after_leftover(serial, now),
                 _ => Some(Outcome::Done),
             };
         }
@@ -182,7 +184,8 @@ impl Core {
     }
 
     fn check(&mut self, serial: u64, list: &[Value]) -> Option<Outcome> {
-        let node = self.nodes.get(&serial)?;
+        let node = self.nodes.get_mut(&serial)?;
+        node.clean_steps = Some(list.to_vec());
         Some(match steps::refused(node, list) {
             Some(message) => Outcome::Fails(Duration::ZERO, format!("Cannot clean node {}: {message}", node.uuid)),
             None => Outcome::Done,

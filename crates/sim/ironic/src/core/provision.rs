@@ -155,6 +155,7 @@ impl Core {
         };
         node.enter(at, now.wall);
         node.steps.remove(field);
+        node.clean_steps = None;
         node.last_error = Some(message.to_owned());
         let script = match self.nodes.get(&serial) {
             Some(node) if kind != Kind::Service => work::switched_off(node, &self.pace),

@@ -62,6 +62,8 @@ pub(crate) struct Node {
     pub(crate) provision: Provision,
     /// The current step by field: `clean_step`, `deploy_step`, `service_step`.
     pub(crate) steps: BTreeMap<&'static str, Value>,
+    /// The steps of the last cleaning that has not ended, or failed.
+    pub(crate) clean_steps: Option<Vec<Value>>,
     pub(crate) power: Option<PowerState>,
     pub(crate) target_power: Option<PowerState>,
     pub(crate) last_error: Option<String>,
@@ -100,6 +102,7 @@ impl Node {
             },
             provision: Provision::stable(ProvisionState::Enroll),
             steps: BTreeMap::new(),
+            clean_steps: None,
             power: None,
             target_power: None,
             last_error: None,
@@ -249,6 +252,10 @@ impl Node {
             }
             (ProvisionState::Inspecting, ProvisionState::Manageable) => self.times.inspection_ended = Some(now),
             (ProvisionState::Inspecting, ProvisionState::InspectFailed) => self.times.inspection_began = None,
+            (from, ProvisionState::Cleaning) if *from != ProvisionState::CleanWait => self.clean_steps = None,
+            (ProvisionState::Cleaning, ProvisionState::Manageable | ProvisionState::Available) => {
+                self.clean_steps = None
+            }
             _ => {}
         }
         self.times.provisioned = Some(now);

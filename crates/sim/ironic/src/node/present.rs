@@ -82,12 +82,13 @@ pub(crate) fn whole(node: &Node, microversion: Microversion, base: &str, host: &
     shown
 }
 
-/// What Ironic keeps for itself. It masks no URL of an update.
+/// What Ironic keeps for itself. It masks no URL of an update, and keeps the steps of a cleaning that failed.
 fn internal(node: &Node) -> Value {
-    if node.fw_updates.is_empty() {
-        return json!({});
+    let mut internal = json!({ "clean_steps": node.clean_steps });
+    if !node.fw_updates.is_empty() {
+        internal["redfish_fw_updates"] = json!(node.fw_updates);
     }
-    json!({ "redfish_fw_updates": node.fw_updates })
+    internal
 }
 
 /// Fields of a list without `detail` and `fields`.
