@@ -107,7 +107,7 @@ async fn settings_are_applied_before_the_host_is_available_and_reported() {
     for (setting, value) in [
         ("ProcTurboMode", "Disabled"),
         ("NetworkBootRetryCount", "5"),
-        ("QuietBoot", "False"),
+        ("QuietBoot", "0"),
         ("AssetTag", "7"),
     ] {
         assert_eq!(has(&env, setting), value);
@@ -351,7 +351,7 @@ async fn life(case: Case) -> (usize, u64) {
     env.host(1, json!({ "raid": mirror(), "online": false })).await;
     until_set(&env, "ProcTurboMode", "Disabled").await;
     change(&env, json!({ "QuietBoot": "false" })).await;
-    until_set(&env, "QuietBoot", "False").await;
+    until_set(&env, "QuietBoot", "0").await;
     assert!(done(&env, CLEAN) <= 4, "{case:?}: {:#?}", env.interceptor.log().asked);
     sleep(Duration::from_mins(30)).await;
     let object = report(&env).await;

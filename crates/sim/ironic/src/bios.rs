@@ -60,15 +60,24 @@ const REGISTRY: [Entry; 9] = [
     choice("NumaGroupSize", "Flat", &["Flat", "Clustered"]),
     choice("ProcTurboMode", "Enabled", &["Enabled", "Disabled"]),
     choice("ProcVirtualization", "Enabled", &["Enabled", "Disabled"]),
-    entry("QuietBoot", "Boolean", "True"),
+    entry("QuietBoot", "Boolean", "1"),
     Entry {
         is_read_only: true,
         ..entry("SystemModelName", "String", "R1")
     },
 ];
 
+/// A setting that machines have only with this version of the firmware, and the version.
+const ADDED: Entry = choice("PowerProfile", "Balanced", &["Balanced", "Performance"]);
+const ADDED_BY: &str = "bios-2";
+
 fn known(name: &str) -> Option<&'static Entry> {
-    REGISTRY.iter().find(|entry| entry.name == name)
+    REGISTRY.iter().chain([&ADDED]).find(|entry| entry.name == name)
+}
+
+/// The setting that a machine gets with a new version of its firmware.
+pub(crate) fn added(version: &str) -> Option<(String, Value)> {
+    (version == ADDED_BY).then(|| (ADDED.name.to_owned(), json!(ADDED.factory)))
 }
 
 /// Default BIOS settings.
@@ -99,11 +108,15 @@ pub(crate) fn detailed(name: &str, value: &Value, is_fake: bool) -> Value {
 ///
 /// # Errors
 /// When Ironic or the BMC rejects one of them. None is changed then.
-pub(crate) fn applied(settings: &[Value], reports: BiosReports) -> Result<BTreeMap<String, Value>, String> {
+pub(crate) fn applied(
+    settings: &[Value],
+    has: &BTreeMap<String, Value>,
+    reports: BiosReports,
+) -> Result<BTreeMap<String, Value>, String> {
     let (mut changed, mut invalid) = (BTreeMap::new(), Vec::new());
     for setting in settings {
         let name = setting.get("name").and_then(Value::as_str).unwrap_or_default();
-        let Some(entry) = known(name) else {
+        let Some(entry) = known(name).filter(|_| has.contains_key(name)) else {
             return Err(format!(
                 "step bios.apply_configuration failed: Redfish BIOS apply configuration failed. Error: the attribute \
                  {name} is not known"
@@ -156,7 +169,8 @@ fn accepted(entry: &Entry, value: &Value) -> Option<String> {
         }
         "Boolean" => {
             let is_on = value.as_bool().or_else(|| Some(text?.eq_ignore_ascii_case("true")))?;
-            Some(if is_on { "True" } else { "False" }.to_owned())
+            // The BMC has a JSON boolean, of which the database keeps a digit.
+            Some(if is_on { "1" } else { "0" }.to_owned())
         }
         // Ironic measures the text, which a number does not have.
         _ => text
@@ -171,7 +185,7 @@ mod tests {
 
     fn apply(name: &str, value: Value) -> Result<Value, String> {
         let settings = [json!({ "name": name, "value": value })];
-        let changed = applied(&settings, BiosReports::Asked)?;
+        let changed = applied(&settings, &factory(), BiosReports::Asked)?;
         Ok(changed.into_values().next().unwrap())
     }
 
@@ -181,8 +195,8 @@ mod tests {
             ("ProcTurboMode", json!("Disabled"), "Disabled"),
             ("NetworkBootRetryCount", json!(5), "5"),
             ("NetworkBootRetryCount", json!("5"), "5"),
-            ("QuietBoot", json!("false"), "False"),
-            ("QuietBoot", json!(true), "True"),
+            ("QuietBoot", json!("false"), "0"),
+            ("QuietBoot", json!(true), "1"),
             ("AssetTag", json!("rack 7"), "rack 7"),
         ] {
             assert_eq!(apply(name, value), Ok(json!(stored)), "{name}");

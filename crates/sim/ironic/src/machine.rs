@@ -265,6 +265,9 @@ impl Machine {
     /// Installs the firmware of an update.
     pub(crate) fn flash(&mut self, update: &Value) {
         let (component, url) = (firmware::member(update, "component"), firmware::member(update, "url"));
+        if component == "bios" {
+            self.bios.extend(bios::added(&firmware::version(url)));
+        }
         self.firmware.insert(component.to_owned(), firmware::version(url));
         self.flashed.push((component.to_owned(), url.to_owned()));
     }

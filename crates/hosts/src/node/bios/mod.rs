@@ -114,7 +114,7 @@ fn spelled(schema: &SettingSchema, asked: &IntOrString) -> IntOrString {
     let text = asked.to_string();
     match schema.attribute_type {
         Some(AttributeType::Enumeration) => IntOrString::String(allowed_spelling(schema, &text)),
-        Some(AttributeType::Boolean) => IntOrString::String(text.to_ascii_lowercase()),
+        Some(AttributeType::Boolean) => IntOrString::String(as_boolean(&text)),
         Some(AttributeType::String) => IntOrString::String(text),
         Some(AttributeType::Integer | AttributeType::Password) | None => asked.clone(),
     }
@@ -130,10 +130,19 @@ fn allowed_spelling(schema: &SettingSchema, text: &str) -> String {
     }
 }
 
+/// `true` or `false`. Ironic's database keeps a boolean of the BMC as 1 or 0.
+fn as_boolean(text: &str) -> String {
+    match text.trim() {
+        "1" => "true".to_owned(),
+        "0" => "false".to_owned(),
+        other => other.to_ascii_lowercase(),
+    }
+}
+
 fn is_equal(schema: &SettingSchema, asked: &IntOrString, reported: &str) -> bool {
     let asked = asked.to_string();
     match schema.attribute_type {
-        Some(AttributeType::Boolean) => asked.eq_ignore_ascii_case(reported),
+        Some(AttributeType::Boolean) => asked == as_boolean(reported),
         Some(AttributeType::Integer) => match (asked.trim().parse::<i64>(), reported.trim().parse::<i64>()) {
             (Ok(asked), Ok(reported)) => asked == reported,
             _ => asked == reported,

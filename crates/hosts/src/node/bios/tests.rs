@@ -24,6 +24,7 @@ fn machine() -> Vec<BiosSetting> {
         { "name": "Free", "value": "a", "attribute_type": "Enumeration", "allowable_values": [] },
         { "name": "Cores", "value": "4", "attribute_type": "Integer", "lower_bound": 0, "upper_bound": 8 },
         { "name": "Boot", "value": "True", "attribute_type": "Boolean" },
+        { "name": "Switch", "value": "1", "attribute_type": "Boolean" },
         { "name": "Tag", "value": "12", "attribute_type": "String", "min_length": 1, "max_length": 4 },
         { "name": "Plain", "value": "x", "attribute_type": null },
         { "name": "Odd", "value": "x", "attribute_type": "Colour" },
@@ -37,6 +38,9 @@ fn machine() -> Vec<BiosSetting> {
 #[test]
 fn value_in_force_is_no_change_in_each_spelling_of_its_type() {
     for (name, value) in [
+        ("Switch", json!("true")),
+        ("Switch", json!("1")),
+        ("Boot", json!("1")),
         ("Mode", json!("Uefi")),
         ("Mode", json!("UEFI")),
         ("Case", json!("on")),
@@ -67,6 +71,7 @@ fn other_value_is_sent_in_the_spelling_of_the_machine() {
         ("Cores", json!("8"), Some("4"), json!(8)),
         ("Cores", json!("08"), Some("4"), json!(8)),
         ("Boot", json!("False"), Some("True"), json!(false)),
+        ("Switch", json!("0"), Some("1"), json!(false)),
         ("Tag", json!(34), Some("12"), json!("34")),
         ("Plain", json!(5), Some("x"), json!(5)),
         ("Plain", json!("X"), Some("x"), json!("X")),
@@ -244,7 +249,7 @@ fn report_has_the_settings_the_schema_and_what_differs() {
     assert_eq!(
         shown,
         [
-            "Boot", "Case", "Cores", "Empty", "Free", "Mode", "Odd", "Plain", "Serial", "Tag"
+            "Boot", "Case", "Cores", "Empty", "Free", "Mode", "Odd", "Plain", "Serial", "Switch", "Tag"
         ]
     );
     let schema = firmware_schema(&host(), &machine());

@@ -8,8 +8,14 @@ use serde_json::Value;
 use super::history::{History, state};
 use super::judge::{Order, SLACK};
 
+/// The text of a value. Ironic shows a boolean as a digit.
 fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match text.as_str() {
+        "1" => "true".to_owned(),
+        "0" => "false".to_owned(),
+        _ => text,
+    }
 }
 
 fn is_same(one: &Value, other: &Value) -> bool {

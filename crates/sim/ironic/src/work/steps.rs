@@ -97,7 +97,7 @@ pub(crate) fn run(node: &mut Node, machine: Option<&mut Machine>, step: &Value) 
         ("bios", "apply_configuration") => match machine {
             None => node.bios = settings.iter().map(untyped).collect(),
             Some(machine) => {
-                let changed = bios::applied(&settings, machine.bios_reports)?;
+                let changed = bios::applied(&settings, &machine.bios, machine.bios_reports)?;
                 machine.bios.extend(changed);
                 node.record_bmc(machine);
             }
