@@ -17,6 +17,8 @@ use serde_json::{Map, Value};
 use super::invalid_host::InvalidHost;
 use super::logical_disks::{KERNEL, hardware_disks, software_disks};
 
+const INTERFACE: &str = "raid";
+const CREATION: &str = "create_configuration";
 /// The RAID interface of software volumes.
 const AGENT: &str = "agent";
 
@@ -223,6 +225,13 @@ pub fn may_have_software(node: &Node) -> bool {
     software_of(&node.target_raid_config).next().is_some()
 }
 
+/// Whether the cleaning that is under way makes volumes.
+#[must_use]
+pub fn is_made_now(node: &Node) -> bool {
+    let mut steps = node.cleaning_steps().iter();
+    steps.any(|step| step.interface == INTERFACE && step.step == CREATION)
+}
+
 /// Whether Ironic's order for the node is for these volumes.
 #[must_use]
 pub fn is_ordered(node: &Node, logical_disks: &[Value]) -> bool {
@@ -324,9 +333,10 @@ pub(super) const fn invalid(field: String, problem: &'static str) -> InvalidHost
 
 /// The steps of a removal, and that of a creation.
 fn steps(removal: &[&str], removes_only: bool) -> Vec<Step> {
-    let creation = (!removes_only).then_some("raid.create_configuration");
-    let all = removal.iter().copied().chain(creation);
-    all.filter_map(|name| name.split_once('.'))
+    let creation = (!removes_only).then_some((INTERFACE, CREATION));
+    let removal = removal.iter().filter_map(|name| name.split_once('.'));
+    removal
+        .chain(creation)
         .map(|(interface, step)| Step {
             interface: interface.to_owned(),
             step: step.to_owned(),

@@ -90,3 +90,24 @@ fn volumes_stay_recorded_when_a_cleaning_for_the_bios_alone_names_no_step() {
         *fixture = fixture.clone().cleaning_order("Bios", CleaningProgress::Failed);
     }));
 }
+
+/// Ironic keeps the order of volumes whose cleaning failed, or that were removed since.
+#[test]
+fn volumes_are_not_recorded_by_a_cleaning_that_makes_none() {
+    let raid = json!({ "hardwareRAIDVolumes": [{ "level": "5" }] });
+    let disks = json!({ "logical_disks": [{ "raid_level": "5", "size_gb": "MAX" }] });
+    let recorded = |interface: &str, step: &str| {
+        let steps = json!([{ "interface": interface, "step": step }]);
+        let node = json!({ "raid_interface": "redfish", "target_raid_config": disks, "target_provision_state": "manageable",
+            "driver_internal_info": { "clean_steps": steps } });
+        let fixture = Fixture::new("preparing")
+            .with(|fixture| fixture.ports = Some(vec![port()]))
+            .spec(json!({ "raid": raid }))
+            .status(json!({ "provisioning": { "raid": {} } }))
+            .node_with("clean wait", node)
+            .performed();
+        fixture.host["status"]["provisioning"]["raid"].clone()
+    };
+    assert_eq!(recorded("bios", "apply_configuration"), json!({}));
+    assert_eq!(recorded("raid", "create_configuration"), raid);
+}

@@ -35,7 +35,10 @@ pub(super) fn observe_cleaning(planner: &mut Planner<'_>, node: &Node) -> PlanRe
             }
         }
         // One of an operator may destroy volumes that are reported already.
-        S::Cleaning | S::CleanWait if raid::differ(host) && is_manual(node) && !raid::shows_wanted(host, node) => {
+        // One for the BIOS or the firmware makes none, and Ironic's order may be that of an earlier one.
+        S::Cleaning | S::CleanWait
+            if raid::differ(host) && is_manual(node) && raid::is_made_now(node) && !raid::shows_wanted(host, node) =>
+        {
             if let Some(change) = change(planner, host, node)?
                 && !change.logical_disks.is_empty()
                 && raid::is_ordered(node, &change.logical_disks)

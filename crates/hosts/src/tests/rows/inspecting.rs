@@ -188,7 +188,9 @@ fn volumes_of_ironic() -> serde_json::Value {
 }
 
 fn cleaning(target: &str) -> serde_json::Value {
-    json!({ "raid_interface": "agent", "target_provision_state": target, "target_raid_config": volumes_of_ironic() })
+    let step = json!({ "interface": "raid", "step": "create_configuration" });
+    json!({ "raid_interface": "agent", "target_provision_state": target, "target_raid_config": volumes_of_ironic(),
+        "driver_internal_info": { "clean_steps": [step] } })
 }
 
 fn asks_for_volumes() -> Fixture {
@@ -271,6 +273,17 @@ pub(super) fn preparation() -> Vec<Row> {
             .row(
                 "a cleaning for these volumes, not recorded",
                 "writes the status, waits for the node",
+            ),
+        asks_for_volumes()
+            .node_with("clean wait", cleaning("manageable"))
+            .with(|fixture| {
+                if let Some(Some((node, _))) = &mut fixture.node {
+                    node["driver_internal_info"]["clean_steps"][0]["interface"] = json!("bios");
+                }
+            })
+            .row(
+                "a cleaning for the BIOS, of a node with such an order",
+                "waits for the node",
             ),
         asks_for_volumes()
             .node_with("clean wait", cleaning("available"))
