@@ -9,8 +9,9 @@ use metal3_api::infrastructure::names::{BLOCK_MOVE_ANNOTATION, CLUSTER_FINALIZER
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::kind::Kind;
+use metal3_api::meta::ConditionStatus;
 use metal3_api::metal3::names::SUBSCRIPTION_RECORD_ANNOTATION;
-use metal3_api::metal3::v1alpha1::{BMCEventSubscription, BareMetalHost, HostFirmwareSettings};
+use metal3_api::metal3::v1alpha1::{BMCEventSubscription, BareMetalHost, HostFirmwareComponents, HostFirmwareSettings};
 
 use crate::facts::Facts;
 use crate::finding::{Decision, Finding};
@@ -40,6 +41,7 @@ pub(crate) fn findings(facts: &Facts, managers: &[Manager], to: Series) -> Vec<F
     findings.extend(claims::<IPAddressClaim>(objects));
     findings.extend(firmware(objects));
     findings.extend(subscriptions(objects));
+    findings.extend(open_updates(objects));
     if facts.are_listed("deployments") && !managers.iter().any(|manager| manager.is_this_program) {
         let what = "this program was not found by the names that its release has";
         findings.push(Finding::new(Decision::Go, "Deployments", what, ""));
@@ -164,4 +166,21 @@ fn subscriptions(objects: &Objects) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// A Go manager takes each update for made that is recorded, and does not read the condition.
+fn open_updates(objects: &Objects) -> Vec<Finding> {
+    let is_open = |object: &HostFirmwareComponents| {
+        let mut conditions = object.status.conditions.iter();
+        conditions.any(|condition| condition.type_ == "Updating" && condition.status == ConditionStatus::True)
+    };
+    let open = objects
+        .of::<HostFirmwareComponents>()
+        .filter(|(_, object)| is_open(object));
+    let finding = |(name, _)| {
+        let what = "updates of its firmware are ordered and have not ended; a Go manager takes them for made, also those that fail";
+        let cure = "wait until the host is available, or take them off status.updates";
+        Finding::new(Decision::Wait, name, what, cure).row("firmware-order-recorded")
+    };
+    open.map(finding).collect()
 }

@@ -342,6 +342,22 @@ fn way_back_names_claims_and_undecided_machines() {
 }
 
 #[test]
+fn way_back_waits_for_updates_that_have_not_ended() {
+    for (status, expected) in [("True", Some(Decision::Wait)), ("False", None)] {
+        let condition = json!({ "type": "Updating", "status": status, "reason": "UpdateOrdered", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z" });
+        let updates = json!([{ "component": "bios", "url": "http://firmware.example/2" }]);
+        let object =
+            json!({ "spec": { "updates": updates }, "status": { "updates": updates, "conditions": [condition] } });
+        let found = about(
+            back::<HostFirmwareComponents>(Series::new(1, 14), object),
+            "HostFirmwareComponents",
+        );
+        assert_eq!(found.first().map(|(decision, _)| *decision), expected, "{found:?}");
+    }
+}
+
+#[test]
 fn way_back_to_a_release_without_the_stored_version_is_refused() {
     let crd = Crd {
         name: "metal3machines.infrastructure.cluster.x-k8s.io".to_owned(),
