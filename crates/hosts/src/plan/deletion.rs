@@ -10,6 +10,7 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Next;
+use serde_json::Value;
 
 use crate::action::{Count, Impact, Request};
 use crate::facts::{ForeignNode, FoundNode, NodeFreshness, Read};
@@ -183,6 +184,10 @@ pub(crate) fn delete_node(planner: &mut Planner<'_>, node: &Node, is_forced: boo
         // Before its API 1.110 Ironic does not abort a deployment.
         S::WaitCallBack if is_forced && !planner.facts.aborts_deployments => {
             disruptive_transition(planner, node, Transition::Delete, reason_of_deletion(planner))?;
+            return Err(wait_for_end(planner, node));
+        }
+        // Ironic aborts it after a step that cannot be interrupted.
+        S::CleanWait if node.clean_step.get("abort_after") == Some(&Value::Bool(true)) => {
             return Err(wait_for_end(planner, node));
         }
         S::InspectWait | S::CleanWait | S::ServiceWait | S::WaitCallBack if is_forced => {
