@@ -223,14 +223,15 @@ impl Request {
         let Self::Provision(node, transition @ Transition::Clean(steps)) = self else {
             return None;
         };
-        let (settings, updates) = (bios::settings_of(steps), firmware::is_in(steps));
-        if settings.is_none() && !updates {
+        let (settings, files) = (bios::settings_of(steps), firmware::in_steps(steps));
+        if settings.is_none() && files.is_empty() {
             return None;
         }
         Some(CleaningOrder {
             node: node.clone(),
             settings: settings.unwrap_or_default(),
-            updates,
+            files,
+            left: None,
             is_only: !transition.is_destructive(),
             progress: CleaningProgress::Unconfirmed,
         })

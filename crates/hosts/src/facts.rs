@@ -94,8 +94,12 @@ pub struct Facts<'a> {
     pub firmware_components: Observed<&'a HostFirmwareComponents>,
     /// How fresh that observation is.
     pub firmware_components_freshness: HostFreshness,
+    /// Why the HostFirmwareSettings or the HostFirmwareComponents, which a cache contains, could not be read in this reconcile.
+    pub unreadable: Option<&'a str>,
     /// The firmware that Ironic reports, read since the last change of the node in this reconcile. Unreadable: why the read failed.
     pub versions: Observed<&'a [FirmwareComponent]>,
+    /// The API server refused this process the report about this generation of the HostFirmwareSettings.
+    pub is_settings_report_refused: bool,
     /// The API server refused this process a change of their status some minutes ago.
     pub is_firmware_status_refused: bool,
     /// How long this process observes updates of the firmware that have not ended, in a node that is not cleaned. `None`: it has

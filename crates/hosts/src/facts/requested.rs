@@ -7,6 +7,8 @@ use metal3_domain::ids::NodeUuid;
 use metal3_ironic::model::node::Node;
 use serde_json::Value;
 
+use crate::node::firmware::Files;
+
 /// A reboot of a running machine that this process requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequestedReboot {
@@ -54,8 +56,10 @@ pub struct CleaningOrder {
     pub node: NodeUuid,
     /// The values that it sets, by the name of the setting.
     pub settings: BTreeMap<String, Value>,
-    /// It updates the firmware.
-    pub updates: bool,
+    /// The updates of the firmware that it makes and that are not recorded as ended.
+    pub files: Files,
+    /// Those of them that have not ended, as this process saw them last. `None`: it saw none of them begin.
+    pub left: Option<Files>,
     /// It has no step for the disks.
     pub is_only: bool,
     /// What is known of it.

@@ -10,6 +10,7 @@ use crate::plan::planner::Planner;
 const FIRMWARE: &str = "changes of the firmware are requested (";
 pub(crate) const FIRMWARE_UNREAD: &str = "it is not known whether changes of the firmware are requested (";
 pub(crate) const NOT_RECORDED: &str = "updates of the firmware cannot be recorded (";
+pub(crate) const NODE_LOST: &str = "Ironic lost the node while it updated the firmware of the machine (";
 pub(crate) const UPDATES_LEFT: &str = "Ironic has updates of the firmware that an earlier cleaning left (";
 
 /// Whether the status records a hold.
@@ -28,7 +29,7 @@ pub(crate) fn is_firmware_still_unknown(planner: &Planner<'_>) -> bool {
 
 /// Whether an error is about such a hold.
 pub(crate) fn is_of_firmware(message: &str) -> bool {
-    [FIRMWARE, FIRMWARE_UNREAD, NOT_RECORDED, UPDATES_LEFT]
+    [FIRMWARE, FIRMWARE_UNREAD, NOT_RECORDED, NODE_LOST, UPDATES_LEFT]
         .iter()
         .any(|begin| message.starts_with(begin))
 }

@@ -30,6 +30,7 @@ use super::unanswered::Unanswered;
 use crate::action::{Action, Plan};
 use crate::facts::Read;
 use crate::needs::Hosts;
+use crate::node::firmware::Order;
 
 /// Whether a request to Ironic may be sent now: checked immediately before sending, as for writes to the API.
 pub type Permit = Arc<dyn Fn() -> Result<(), WriteBlocked> + Send + Sync>;
@@ -124,6 +125,9 @@ impl Executor<'_> {
                 }) => {
                     if is_of_components {
                         self.firmware_records.record(self.key, true, self.clock.monotonic());
+                    } else if let Observed::Present(settings) = &observed.firmware_settings {
+                        self.firmware_records
+                            .refuse_report(self.key, settings.metadata.generation);
                     }
                     tracing::warn!(host = %self.key, "a report about its BIOS settings or firmware is not permitted; look at the roles");
                 }
@@ -154,7 +158,10 @@ impl Executor<'_> {
             }
         }
         // What was ordered before says nothing about what is recorded now.
-        self.cleaning_orders.forget_updates(self.key);
+        let record = observed.firmware_components.present().map(|object| Order::of(object));
+        if !matches!(record, Some(Order::Begun { .. })) {
+            self.cleaning_orders.forget_updates(self.key);
+        }
         self.firmware_records.record(self.key, false, now);
         Ok(Outcome::Done)
     }

@@ -1,8 +1,10 @@
 //! What this process remembers of updates of the firmware: those that a node keeps, and a record that was refused.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use metal3_api::metal3::v1alpha1::HostFirmwareSettings;
 use metal3_domain::clock::Monotonic;
 use metal3_domain::ids::NodeUuid;
 use metal3_ironic::model::node::Node;
@@ -21,6 +23,8 @@ pub(super) struct FirmwareRecords(Mutex<Inner>);
 struct Inner {
     left: BTreeMap<Key, (NodeUuid, Monotonic)>,
     refused: BTreeMap<Key, Monotonic>,
+    /// The generation of the HostFirmwareSettings whose report was refused.
+    unreported: BTreeMap<Key, Option<i64>>,
 }
 
 impl FirmwareRecords {
@@ -48,6 +52,17 @@ impl FirmwareRecords {
         }
     }
 
+    /// The API server refused a report about this generation of the HostFirmwareSettings.
+    pub(super) fn refuse_report(&self, host: &Key, generation: Option<i64>) {
+        self.0.lock().unreported.insert(host.clone(), generation);
+    }
+
+    /// Whether it refused the report about these settings.
+    pub(super) fn is_report_refused(&self, host: &Key, settings: Option<&Arc<HostFirmwareSettings>>) -> bool {
+        let refused = self.0.lock().unreported.get(host).copied();
+        settings.is_some_and(|settings| refused == Some(settings.metadata.generation))
+    }
+
     /// Whether it refused one a short time ago.
     pub(super) fn is_refused(&self, host: &Key, now: Monotonic) -> bool {
         let refused = self.0.lock().refused.get(host).copied();
@@ -58,6 +73,7 @@ impl FirmwareRecords {
         let mut inner = self.0.lock();
         inner.left.remove(host);
         inner.refused.remove(host);
+        inner.unreported.remove(host);
     }
 }
 

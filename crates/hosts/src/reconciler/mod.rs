@@ -17,6 +17,7 @@ pub mod caches;
 mod cleaning_orders;
 mod credential_versions;
 mod erasing;
+mod firmware_reads;
 mod firmware_records;
 mod gauges;
 mod index;
@@ -332,7 +333,11 @@ impl HostReconciler {
             cleaning_order: self.cleaning_orders.observe(key, &self.index, observed),
             firmware_components: observed.firmware_components.as_deref(),
             firmware_components_freshness: observed.components_freshness(monotonic),
+            unreadable: observed.unreadable.as_deref(),
             versions: observed.versions.as_deref(),
+            is_settings_report_refused: self
+                .firmware_records
+                .is_report_refused(key, observed.firmware_settings.present()),
             is_firmware_status_refused: self.firmware_records.is_refused(key, monotonic),
             updates_left_for: self.firmware_records.left_for(key, observed.newest_node(), monotonic),
             began_elsewhere: self.index.began_elsewhere(key),

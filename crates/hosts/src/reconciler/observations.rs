@@ -69,6 +69,8 @@ pub(super) struct Observations {
     pub(super) firmware_components: Observed<Arc<HostFirmwareComponents>>,
     /// When the API server returned them in this reconcile. `None`: they are from the cache.
     pub(super) components_returned: Option<Monotonic>,
+    /// Why one of these objects, which a cache contains, could not be read in this reconcile.
+    pub(super) unreadable: Option<String>,
     pub(super) versions: Observed<Vec<FirmwareComponent>>,
     pub(super) slot: Option<SlotState>,
     pub(super) refused: Option<Refused>,
@@ -180,6 +182,7 @@ impl Observations {
         self.host_returned = None;
         self.settings_returned = None;
         self.components_returned = None;
+        self.unreadable = None;
         self.forget_node();
     }
 
@@ -245,6 +248,7 @@ mod tests {
             bios: Observed::Unknown(UnknownReason::NotRead),
             firmware_components: Observed::Absent,
             components_returned: None,
+            unreadable: None,
             versions: Observed::Unknown(UnknownReason::NotRead),
             slot: None,
             refused: None,

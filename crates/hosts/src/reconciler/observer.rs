@@ -4,18 +4,17 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube_core::Resource;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareComponents};
+use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_domain::uri::public_text;
 use metal3_ironic::calls::{NodeRef, hardware, node, port};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::{Error, SendPermit};
-use metal3_runtime::cache::{Cache, Key};
+use metal3_runtime::cache::Key;
 use metal3_runtime::object_reader::ObjectReader;
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::version::ResourceVersion;
-use metal3_runtime::work::{Category, Fault};
+use metal3_runtime::work::Fault;
 use metal3_runtime::write::Writer;
 
 use super::caches::Caches;
@@ -78,34 +77,11 @@ impl Observer {
             bios: Observed::Unknown(UnknownReason::NotRead),
             firmware_components: self.cached_components(&key),
             components_returned: None,
+            unreadable: None,
             versions: Observed::Unknown(UnknownReason::NotRead),
             slot: None,
             refused,
             send_permit: None,
-        }
-    }
-
-    /// A kind that is not served now may be served again, with its objects.
-    fn cached_components(&self, host: &Key) -> Observed<Arc<HostFirmwareComponents>> {
-        match self.caches.firmware_components.read(Cache::is_served) {
-            true => self.caches.firmware_components.find(host),
-            false => unknown_components(NO_KIND),
-        }
-    }
-
-    async fn live_components(
-        &self,
-        host: &Key,
-        writer: &Writer<Hosts>,
-    ) -> Result<Observed<HostFirmwareComponents>, Fault> {
-        match writer.read(&self.caches.firmware_components, host).await {
-            Err(Fault::Transient { category, .. }) if category == Category::FORBIDDEN => {
-                Ok(unknown_components(NO_RIGHT))
-            }
-            Err(Fault::Transient { category, .. }) if category == Category::NOT_FOUND => {
-                Ok(unknown_components(NO_KIND))
-            }
-            read => Ok(Observed::from(read?)),
         }
     }
 
@@ -190,10 +166,7 @@ impl Observer {
                 let found = writer.read(&self.caches.hardware, &key).await?;
                 observed.hardware = Observed::from(found.map(Arc::new));
             }
-            Read::FirmwareComponents => match self.live_components(&key, writer).await? {
-                Observed::Unknown(why) => observed.firmware_components = Observed::Unknown(why),
-                found => observed.set_firmware_components(found.into_present(), self.clock.monotonic()),
-            },
+            Read::FirmwareComponents => self.live_components(&key, observed, writer).await?,
             Read::ReportedVersions => {
                 if let Err(error) = self.read_node_details(Read::Versions, observed).await {
                     let why = public_text(&error.to_string());
@@ -201,10 +174,7 @@ impl Observer {
                     observed.versions = Observed::Unknown(UnknownReason::Unreadable(why));
                 }
             }
-            Read::FirmwareSettings => {
-                let found = if_served(writer.read(&self.caches.firmware_settings, &key).await)?;
-                observed.set_firmware_settings(found, self.clock.monotonic());
-            }
+            Read::FirmwareSettings => self.live_settings(&key, observed, writer).await?,
             Read::ReportedBios => {
                 if let Err(error) = self.read_node_details(Read::Bios, observed).await {
                     let why = public_text(&error.to_string());
@@ -345,30 +315,6 @@ impl Observer {
         }
     }
 }
-
-/// The object; none of an optional kind that is not installed.
-fn if_served<K>(read: Result<Option<K>, Fault>) -> Result<Option<K>, Fault> {
-    match read {
-        Err(Fault::Transient {
-            category: Category::NOT_FOUND,
-            ..
-        }) => Ok(None),
-        read => read,
-    }
-}
-
-/// The right or the definition without which the HostFirmwareComponents are not known.
-fn unknown_components<T>(lacks: &str) -> Observed<T> {
-    let kind = format!(
-        "{}.{}",
-        HostFirmwareComponents::plural(&()),
-        HostFirmwareComponents::group(&())
-    );
-    Observed::Unknown(UnknownReason::Unreadable(lacks.replace("KIND", &kind)))
-}
-
-const NO_RIGHT: &str = "the account of this program may not get KIND";
-const NO_KIND: &str = "the API server does not serve KIND";
 
 fn found(node: Node) -> Observed<FoundNode> {
     Observed::Present(FoundNode::Own(Arc::new(node), NodeFreshness::Live))

@@ -110,6 +110,7 @@ pub(crate) struct Fixture {
     pub(crate) outage: Option<Outage>,
     pub(crate) components: Observed<HostFirmwareComponents>,
     pub(crate) components_freshness: HostFreshness,
+    pub(crate) unreadable: Option<String>,
     pub(crate) versions: Observed<Vec<FirmwareComponent>>,
     pub(crate) is_firmware_status_refused: bool,
     pub(crate) updates_left_for: Option<Duration>,
@@ -188,6 +189,7 @@ impl Fixture {
             outage: None,
             components: Observed::Absent,
             components_freshness: HostFreshness::Cached,
+            unreadable: None,
             versions: Observed::Unknown(UnknownReason::NotRead),
             is_firmware_status_refused: false,
             updates_left_for: None,
@@ -362,7 +364,9 @@ impl Fixture {
             outage: self.outage.as_ref(),
             firmware_components: self.components.as_ref(),
             firmware_components_freshness: self.components_freshness,
+            unreadable: self.unreadable.as_deref(),
             versions: self.versions.as_deref(),
+            is_settings_report_refused: false,
             is_firmware_status_refused: self.is_firmware_status_refused,
             updates_left_for: self.updates_left_for,
             firmware_settings: self.firmware_settings.as_ref(),
@@ -447,7 +451,7 @@ impl Fixture {
             Action::CreateFirmwareSchema(_) => Some("creates a schema".to_owned()),
             Action::PatchFirmwareSettings(_) => Some("owns the settings".to_owned()),
             Action::ReportFirmwareSettings { .. } => Some("reports the settings".to_owned()),
-            Action::RecordUpdates(_) => Some("records the updates".to_owned()),
+            Action::RecordUpdates(patch) => Some(format!("records {}", recorded(patch))),
             Action::PatchFirmwareComponents(_) => Some("owns the components".to_owned()),
             Action::ReportFirmwareComponents { .. } => Some("reports the firmware".to_owned()),
             Action::ReserveBudget
@@ -530,6 +534,16 @@ pub(crate) fn orders(plan: &Plan) -> impl Iterator<Item = &Order> {
 pub(crate) fn has_writes(plan: &Plan) -> bool {
     let is_write = |action: &Action| !action.is_record() && *action != Action::ReserveBudget;
     plan.status.is_some() || plan.actions.iter().any(is_write)
+}
+
+/// The record of an order, by its reason.
+fn recorded(patch: &MergePatch) -> String {
+    let document = without_version(patch);
+    let conditions = document["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let record = conditions.iter().find(|condition| condition["type"] == "Updating");
+    record
+        .map_or("no update", |record| record["reason"].as_str().unwrap())
+        .to_owned()
 }
 
 fn kind_text(kind: ErrorType) -> String {

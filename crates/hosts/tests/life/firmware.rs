@@ -18,7 +18,7 @@ const URL: &str = "http://firmware.example/bios-2";
 const PAUSED: &str = "baremetalhost.metal3.io/paused";
 
 /// An order to Ironic that this program does not send.
-async fn order(env: &TestEnv, body: Value) {
+pub(crate) async fn order(env: &TestEnv, body: Value) {
     let node = env.node(1).await.unwrap();
     let request = http::Request::put(format!("/v1/nodes/{}/states/provision", node.uuid))
         .header("X-OpenStack-Ironic-API-Version", "1.95")

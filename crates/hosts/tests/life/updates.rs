@@ -1,6 +1,8 @@
 //! Updates of the firmware: made before a host is available, in one cleaning with its volumes and settings, once, and never on a
 //! machine in use.
 
+mod orders;
+
 use std::time::Duration;
 
 use kube::api::{Patch, PatchParams};
@@ -199,20 +201,18 @@ async fn volumes_settings_and_updates_are_made_by_one_cleaning() {
 #[tokio::test(start_paused = true)]
 async fn invalid_updates_are_named_and_nothing_is_sent_until_they_are_corrected() {
     let env = TestEnv::new(Setup::default());
-    ask(&env, json!([update("psu", "psu-2"), update("nic:NIC.7", "nic-2"), { "component": "bios", "url": "file:///etc/shadow" }]))
-        .await;
+    ask(
+        &env,
+        json!([update("psu", "psu-2"), { "component": "bios", "url": "file:///etc/shadow" }]),
+    )
+    .await;
     env.host(1, json!({})).await;
     env.until(1, "error that names the component", says("psu: only bios, bmc"))
         .await;
     sleep(Duration::from_hours(24)).await;
     let host = env.get(1).await.unwrap();
     let message = &host.status.error_message;
-    for part in [
-        "nic:NIC.7: Ironic knows no such component",
-        "bios: its URL is not valid",
-    ] {
-        assert!(message.contains(part), "{message}");
-    }
+    assert!(message.contains("bios: its URL is not valid"), "{message}");
     assert_eq!((done(&env, CLEAN), host.status.error_count), (0, 1));
     let object = report(&env).await;
     let (valid, reason, why) = condition(&object, "Valid");

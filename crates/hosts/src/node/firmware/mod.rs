@@ -4,6 +4,7 @@
 //!
 //! Invariants: an update that cannot be made is in no step; no message contains a URL, which may contain credentials.
 
+mod files;
 mod order;
 mod report;
 
@@ -16,8 +17,10 @@ use metal3_ironic::model::node::Node;
 use serde_json::{Map, json};
 
 pub use super::reported::{is_changed_since_report, is_current};
+pub use files::{Files, in_steps, left, step_left};
 pub use order::{
-    Order, Outcome, is_cleaned, outcome, with_begun, with_failure, with_order, with_success, without_order,
+    Order, covers, has_changed, is_cleaned, is_under_way, not_ended, of_others, ordered, ordered_at, unproven,
+    with_begun, with_failure, with_order, with_success, without_order,
 };
 pub use report::{Report, State, owned, status};
 
@@ -91,12 +94,10 @@ fn problem(update: &FirmwareUpdate, machine: Machine<'_>) -> Option<String> {
                 .to_owned(),
         );
     }
-    let known = machine.components;
-    if !known.is_empty() && !known.iter().any(|component| component.component == name) {
-        let names: Vec<_> = known.iter().map(|component| shown(&component.component)).collect();
+    if is_missing(name, machine.components) {
         return Some(format!(
             "Ironic knows no such component of the machine, but {}; correct its name or remove it",
-            names.join(", ")
+            listed(machine.components, ", ", |component| shown(&component.component))
         ));
     }
     if let Some(error) = check_url(&update.url) {
@@ -107,6 +108,13 @@ fn problem(update: &FirmwareUpdate, machine: Machine<'_>) -> Option<String> {
         "the host of its URL is not in --allowed-image-hosts; ask the administrator of this program to add it, or use another URL"
             .to_owned()
     })
+}
+
+/// Whether Ironic would list this component if the machine had it. Some BMCs list no network cards while no system runs.
+fn is_missing(name: &str, known: &[FirmwareComponent]) -> bool {
+    let is_of_kind = |component: &&FirmwareComponent| !name.starts_with(CARD) || component.component.starts_with(CARD);
+    let mut comparable = known.iter().filter(is_of_kind).peekable();
+    comparable.peek().is_some() && !comparable.any(|component| component.component == name)
 }
 
 /// The cleaning step that makes these updates.
@@ -122,23 +130,12 @@ pub fn step(updates: &[FirmwareUpdate]) -> Step {
     }
 }
 
-/// Whether a step updates the firmware.
-#[must_use]
-pub fn is_in(steps: &[Step]) -> bool {
-    steps.iter().any(|step| step.interface == INTERFACE)
-}
-
-/// Whether Ironic would begin again with an update that is not requested any more: those behind the first one that an earlier
-/// cleaning left. The first is only polled.
+/// Whether a cleaning would go on with an update that is not requested any more: Ironic polls the first one that an earlier cleaning
+/// left, which reboots the machine or ends the step of another cleaning, and begins with those behind it.
 #[must_use]
 pub fn leaves_others(node: &Node, object: Option<&HostFirmwareComponents>) -> bool {
     let asked = object.map(requested).unwrap_or_default();
-    let is_asked = |component: &str, url: &str| {
-        let mut asked = asked.iter();
-        asked.any(|update| update.component == component && update.url == url)
-    };
-    let mut rest = node.firmware_left().iter().skip(1);
-    rest.any(|left| !is_asked(&left.component, &left.url))
+    !left(node).is_subset(&files::of_all(asked))
 }
 
 /// The beginning of the error of a host whose updates cannot be made.

@@ -1,8 +1,9 @@
 //! The record of an order to update the firmware, in the status of HostFirmwareComponents.
 //!
 //! `status.updates` lists what was ordered, as with the Go manager. The condition `Updating` says what is known of it: it is written
-//! before the order, with the node and the time of its last change of state. Ironic changes that time when it begins, and also when it
-//! finds no worker, so a changed time alone does not say that an update was made.
+//! before the order, with the node, the time of its last change of state, and digests of the updates that it is about. Ironic changes
+//! that time when it begins, and also when it finds no worker or does something else, so a changed time alone does not say that an
+//! update was made. An update of which nothing shows that it was made is made again.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use metal3_api::meta::{Condition, ConditionStatus, Time};
@@ -12,14 +13,15 @@ use metal3_ironic::model::hardware::FirmwareComponent;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::condition::set_condition;
-use metal3_runtime::plan::Observed;
 use metal3_runtime::reason::Reason;
 
+use super::files::{self, Covered, Files};
+use super::report::shown;
 use super::{names_text, requested};
 use crate::names::components_reason::{UPDATE_BEGUN, UPDATE_FAILED, UPDATE_MADE, UPDATE_ORDERED};
 
 /// Condition: updates were ordered, and their end is not known. The Go manager keeps it and does not read it.
-pub(super) const UPDATING: &str = "Updating";
+const UPDATING: &str = "Updating";
 const OF_NODE: &str = ": ordered of Ironic for node ";
 const CHANGED: &str = ", which changed its state last at ";
 const BEGUN: &str = ": under way in Ironic for node ";
@@ -47,17 +49,6 @@ pub enum Order {
     Made,
 }
 
-/// What became of an order, of a node that is not cleaned now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// Ironic did not begin with it, or lost it.
-    NotMade,
-    /// It ended.
-    Made,
-    /// The versions of the machine must be read.
-    Unknown,
-}
-
 impl Order {
     /// What the status of the object records.
     #[must_use]
@@ -66,7 +57,7 @@ impl Order {
         let Some(condition) = conditions.find(|condition| condition.type_ == UPDATING) else {
             return Self::None;
         };
-        let message = condition.message.as_str();
+        let (message, _) = Covered::split(&condition.message);
         let names = |text: &str| text.split(": ").next().unwrap_or_default().to_owned();
         match condition.reason.as_str() {
             reason if reason == UPDATE_ORDERED.as_str() => {
@@ -92,33 +83,103 @@ impl Order {
     }
 }
 
-/// What became of an open order. `is_accepted`: Ironic accepted it from this process, on this node.
+/// The order and what is recorded as made, as far as the status of the object says it.
+fn covered(object: &HostFirmwareComponents) -> Covered {
+    let (_, mut covered) = Covered::split(message(object));
+    if covered.ordered.is_empty() && Order::of(object).is_open() {
+        // It does not say which.
+        covered.ordered = files::of_all(&object.status.updates);
+    }
+    covered
+}
+
+fn message(object: &HostFirmwareComponents) -> &str {
+    record_of(object).map_or("", |condition| condition.message.as_str())
+}
+
+fn record_of(object: &HostFirmwareComponents) -> Option<&Condition> {
+    let mut conditions = object.status.conditions.iter();
+    conditions.find(|condition| condition.type_ == UPDATING)
+}
+
+/// When the open order was recorded.
 #[must_use]
-pub fn outcome(
-    object: &HostFirmwareComponents,
-    node: &Node,
-    is_accepted: bool,
-    versions: &Observed<&[FirmwareComponent]>,
-) -> Outcome {
-    let is_of_node = |of: &str| of == node.uuid.as_str();
-    match Order::of(object) {
-        Order::Begun { node } if is_of_node(&node) => Outcome::Made,
-        Order::Ordered { node: of, .. } if is_of_node(&of) && is_accepted => Outcome::Made,
-        Order::Ordered { node: of, changed } if is_of_node(&of) && changed != last_change(node) => match versions {
-            Observed::Present(versions) if have_changed(&object.status.components, versions) => Outcome::Made,
-            Observed::Present(_) | Observed::Absent => Outcome::NotMade,
-            Observed::Unknown(_) => Outcome::Unknown,
-        },
-        _ => Outcome::NotMade,
+pub fn ordered_at(object: &HostFirmwareComponents) -> Option<Time> {
+    record_of(object).map(|condition| condition.last_transition_time)
+}
+
+/// The recorded updates of the open order.
+#[must_use]
+pub fn ordered(object: &HostFirmwareComponents) -> Vec<FirmwareUpdate> {
+    let ordered = covered(object).ordered;
+    let all = object.status.updates.iter();
+    all.filter(|update| ordered.contains(&files::of(update)))
+        .cloned()
+        .collect()
+}
+
+/// The recorded updates of which this program does not know that they were made: a Go manager recorded them.
+#[must_use]
+pub fn of_others(object: &HostFirmwareComponents) -> Vec<FirmwareUpdate> {
+    let covered = covered(object);
+    let is_known = |file: &String| covered.made.contains(file) || covered.ordered.contains(file);
+    let all = object.status.updates.iter();
+    all.filter(|update| !is_known(&files::of(update))).cloned().collect()
+}
+
+/// Whether a cleaning with these updates is for the open order.
+#[must_use]
+pub fn covers(of_cleaning: &Files, object: &HostFirmwareComponents) -> bool {
+    let ordered = covered(object).ordered;
+    !ordered.is_empty() && ordered.is_subset(of_cleaning)
+}
+
+/// Whether the node shows the cleaning of the open order.
+#[must_use]
+pub fn is_under_way(object: &HostFirmwareComponents, node: &Node) -> bool {
+    covers(&files::in_steps(node.cleaning_steps()), object)
+}
+
+/// Whether Ironic changed the state of its node since an order was recorded.
+#[must_use]
+pub fn has_changed(changed: &str, node: &Node) -> bool {
+    changed != last_change(node)
+}
+
+/// The updates of the open order that these have not ended; all when the list is not of this order.
+#[must_use]
+pub fn not_ended(object: &HostFirmwareComponents, left: Option<&Files>) -> Vec<FirmwareUpdate> {
+    let all = ordered(object);
+    match left.filter(|left| left.is_subset(&covered(object).ordered)) {
+        Some(left) => all
+            .into_iter()
+            .filter(|update| left.contains(&files::of(update)))
+            .collect(),
+        None => all,
     }
 }
 
-/// Whether a component has another version than before.
-fn have_changed(before: &[FirmwareComponentStatus], now: &[FirmwareComponent]) -> bool {
-    now.iter().any(|component| {
-        let mut before = before.iter().filter(|before| before.component == component.component);
-        before.any(|before| before.current_version != component.current_version)
-    })
+/// The updates of the open order whose component has the version of before, or of which that cannot be said: a component may have
+/// two updates.
+#[must_use]
+pub fn unproven(object: &HostFirmwareComponents, versions: &[FirmwareComponent]) -> Vec<FirmwareUpdate> {
+    let all = ordered(object);
+    let is_only = |update: &FirmwareUpdate| {
+        let same = all.iter().filter(|other| other.component == update.component);
+        same.count() == 1
+    };
+    let is_proven = |update: &&FirmwareUpdate| {
+        is_only(update) && has_changed_version(&object.status.components, versions, &update.component)
+    };
+    all.iter().filter(|update| !is_proven(update)).cloned().collect()
+}
+
+fn has_changed_version(before: &[FirmwareComponentStatus], now: &[FirmwareComponent], name: &str) -> bool {
+    let before = before.iter().find(|component| component.component == name);
+    let now = now.iter().find(|component| component.component == name);
+    before
+        .zip(now)
+        .is_some_and(|(before, now)| now.current_version.is_some() && before.current_version != now.current_version)
 }
 
 fn last_change(node: &Node) -> String {
@@ -141,33 +202,37 @@ fn updating(object: &HostFirmwareComponents, is_open: bool, reason: Reason, mess
     }
 }
 
-/// The object with the record that these updates are ordered of this node, in its present state.
+/// The object with the record that these updates are ordered of this node, in its present state and with these versions.
 #[must_use]
 pub fn with_order(
     object: &HostFirmwareComponents,
     updates: &[FirmwareUpdate],
-    node: &Node,
+    (node, versions): (&Node, &[FirmwareComponent]),
     now: Time,
 ) -> HostFirmwareComponents {
-    let mut ordered = object.clone();
+    let mut record = object.clone();
     let asked = requested(object);
     // In the order in which they are requested, which the Go manager compares.
-    ordered.status.updates = asked
+    record.status.updates = asked
         .iter()
         .filter(|update| updates.contains(update) || object.status.updates.contains(update))
         .cloned()
         .collect();
+    if !versions.is_empty() {
+        // They are compared when it has ended.
+        record.status.components = versions.iter().map(shown).collect();
+    }
+    let ordered = files::of_all(updates);
+    let made = covered(object).made.difference(&ordered).cloned().collect();
     let (names, uuid, changed) = (names_text(updates), &node.uuid, last_change(node));
-    let message = format!("{names}{OF_NODE}{uuid}{CHANGED}{changed}");
+    let message = Covered { ordered, made }.append(&format!("{names}{OF_NODE}{uuid}{CHANGED}{changed}"));
     let condition = updating(object, true, UPDATE_ORDERED, message, now);
-    set_condition(&mut ordered.status.conditions, condition);
-    ordered
+    set_condition(&mut record.status.conditions, condition);
+    record
 }
 
 fn names_of_order(object: &HostFirmwareComponents) -> String {
-    let mut conditions = object.status.conditions.iter();
-    let message = conditions.find(|condition| condition.type_ == UPDATING);
-    let message = message.map_or("", |condition| condition.message.as_str());
+    let (message, _) = Covered::split(message(object));
     let names = [OF_NODE, BEGUN].iter().find_map(|end| Some(message.split_once(end)?.0));
     names.map_or_else(|| names_text(&object.status.updates), str::to_owned)
 }
@@ -176,31 +241,63 @@ fn names_of_order(object: &HostFirmwareComponents) -> String {
 #[must_use]
 pub fn with_begun(object: &HostFirmwareComponents, node: &NodeUuid, now: Time) -> HostFirmwareComponents {
     let mut begun = object.clone();
-    let message = format!("{}{BEGUN}{node}", names_of_order(object));
+    let message = covered(object).append(&format!("{}{BEGUN}{node}", names_of_order(object)));
     let condition = updating(object, true, UPDATE_BEGUN, message, now);
     set_condition(&mut begun.status.conditions, condition);
     begun
 }
 
-/// The object without its order, with which Ironic did not begin.
+/// The object without its order, of which these updates were not made.
 #[must_use]
-pub fn without_order(object: &HostFirmwareComponents) -> HostFirmwareComponents {
-    let mut free = object.clone();
-    let ordered = ordered_names(object);
-    let is_ordered = |update: &FirmwareUpdate| is_named(ordered.as_ref(), update);
-    free.status.updates.retain(|update| !is_ordered(update));
-    free.status.conditions.retain(|condition| condition.type_ != UPDATING);
+pub fn without_order(object: &HostFirmwareComponents, lost: &[FirmwareUpdate], now: Time) -> HostFirmwareComponents {
+    let (mut free, made) = without(object, lost);
+    close(&mut free, &made, now);
     free
 }
 
-/// The object after its order, or that of a Go manager, has failed: nothing of it is recorded, so that it is repeated.
+/// The object after these updates of its order, or of a Go manager, have failed: they are not recorded, so that they are repeated.
 #[must_use]
-pub fn with_failure(object: &HostFirmwareComponents, now: Time) -> HostFirmwareComponents {
-    let mut failed = without_order(object);
-    let message = format!("{}: the update failed; it is repeated", names_of_order(object));
-    let condition = updating(object, false, UPDATE_FAILED, message, now);
-    set_condition(&mut failed.status.conditions, condition);
+pub fn with_failure(object: &HostFirmwareComponents, lost: &[FirmwareUpdate], now: Time) -> HostFirmwareComponents {
+    let (mut failed, made) = without(object, lost);
+    let message = format!("{}: the update failed; it is repeated", names_text(lost));
+    record(&mut failed, UPDATE_FAILED, &message, made, now);
     failed
+}
+
+/// The object without the record of these updates, and those that were made, as far as this program knows.
+fn without(object: &HostFirmwareComponents, lost: &[FirmwareUpdate]) -> (HostFirmwareComponents, Files) {
+    let mut free = object.clone();
+    free.status.updates.retain(|update| !lost.contains(update));
+    let (covered, lost) = (covered(object), files::of_all(lost));
+    let known = covered.made.union(&covered.ordered);
+    let made = known.filter(|file| !lost.contains(*file)).cloned().collect();
+    (free, made)
+}
+
+fn record(object: &mut HostFirmwareComponents, reason: Reason, message: &str, made: Files, now: Time) {
+    let ordered = Files::default();
+    let message = Covered { ordered, made }.append(message);
+    let condition = updating(object, false, reason, message, now);
+    set_condition(&mut object.status.conditions, condition);
+}
+
+/// Records which of the recorded updates were made, when there is no order, and none that failed is requested.
+fn close(object: &mut HostFirmwareComponents, made: &Files, now: Time) {
+    let is_made = |update: &&FirmwareUpdate| made.contains(&files::of(update));
+    let kept: Vec<_> = object.status.updates.iter().filter(is_made).cloned().collect();
+    if kept.is_empty() {
+        object.status.conditions.retain(|condition| condition.type_ != UPDATING);
+    } else {
+        let message = format!("{}: made", names_text(&kept));
+        record(object, UPDATE_MADE, &message, files::of_all(&kept), now);
+    }
+}
+
+/// The object without the record of a failure whose updates are not requested any more.
+pub(super) fn without_failure(object: &HostFirmwareComponents, now: Time) -> HostFirmwareComponents {
+    let mut free = object.clone();
+    close(&mut free, &covered(object).made, now);
+    free
 }
 
 /// The object after its order has ended, with a hint if the BMC reports the versions of before.
@@ -210,37 +307,22 @@ pub fn with_success(
     versions: &[FirmwareComponent],
     now: Time,
 ) -> HostFirmwareComponents {
-    let mut made = object.clone();
-    let is_same = !versions.is_empty() && !have_changed(&object.status.components, versions);
-    let message = if is_same && !object.status.components.is_empty() {
+    let mut ended = object.clone();
+    let Covered { ordered, made } = covered(object);
+    let before = &object.status.components;
+    let components = self::ordered(object);
+    let has_changed = |update: &FirmwareUpdate| has_changed_version(before, versions, &update.component);
+    let is_same = !versions.is_empty() && !before.is_empty() && !components.iter().any(has_changed);
+    let names = names_of_order(object);
+    let message = if is_same {
         format!(
-            "{}: Ironic reports success, and the versions of before; look whether the BMC has the firmware of spec.updates",
-            names_of_order(object)
+            "{names}: Ironic reports success, and the versions of before; look whether the BMC has the firmware of spec.updates"
         )
     } else {
-        format!("{}: made", names_of_order(object))
+        format!("{names}: made")
     };
-    set_condition(
-        &mut made.status.conditions,
-        updating(object, false, UPDATE_MADE, message, now),
-    );
-    made
-}
-
-/// The components of the order; `None`: all that are recorded, since a name was cut or has a separator in it.
-fn ordered_names(object: &HostFirmwareComponents) -> Option<Vec<String>> {
-    let names = names_of_order(object);
-    let names: Vec<_> = names.split(", ").map(str::to_owned).collect();
-    let is_recorded = |name: &String| {
-        let mut recorded = object.status.updates.iter();
-        recorded.any(|update| super::shown(&update.component) == *name)
-    };
-    names.iter().all(is_recorded).then_some(names)
-}
-
-fn is_named(names: Option<&Vec<String>>, update: &FirmwareUpdate) -> bool {
-    let name = super::shown(&update.component);
-    names.is_none_or(|names| names.contains(&name))
+    record(&mut ended, UPDATE_MADE, &message, &made | &ordered, now);
+    ended
 }
 
 /// Whether Ironic cleans the node now.

@@ -10,7 +10,7 @@ use metal3_ironic::model::hardware::FirmwareComponent;
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 
 use super::super::reported::{CHANGE_DETECTED, VALID, changed_at, is_current, owners};
-use super::order::UPDATING;
+use super::order::without_failure;
 use super::{Machine, Order, due, invalid, invalid_text, names_text, requested};
 use crate::names::components_reason::{INVALID_COMPONENT, OK};
 
@@ -45,7 +45,9 @@ pub fn status(object: &HostFirmwareComponents, machine: Machine<'_>, state: Stat
     status.updates.retain(|update| asked.contains(update));
     if due(object).is_empty() && matches!(Order::of(object), Order::Failed(_)) {
         // They are not requested any more.
-        status.conditions.retain(|condition| condition.type_ != UPDATING);
+        let mut kept = object.clone();
+        kept.status.updates.clone_from(&status.updates);
+        status.conditions = without_failure(&kept, now).status.conditions;
     }
     let mut warning = None;
     for (statement, message) in statements(object, machine, state) {
@@ -95,7 +97,7 @@ fn statements(object: &HostFirmwareComponents, machine: Machine<'_>, state: Stat
     [(detected, format!("{names}: {when}")), valid]
 }
 
-fn shown(component: &FirmwareComponent) -> FirmwareComponentStatus {
+pub(super) fn shown(component: &FirmwareComponent) -> FirmwareComponentStatus {
     FirmwareComponentStatus {
         component: component.component.clone(),
         initial_version: component.initial_version.clone().unwrap_or_default(),

@@ -1,9 +1,8 @@
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_runtime::plan::{Observed, UnknownReason};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::tests::fixture::{self, OTHER_UID, UID, at};
+use crate::tests::fixture::{self, UID, at};
 
 const URL: &str = "http://192.0.2.9/2";
 
@@ -63,81 +62,142 @@ fn step_has_the_updates_in_their_order() {
     let step = step(&due(&object(&asked, &json!([]))));
     assert_eq!((step.interface.as_str(), step.step.as_str()), ("firmware", "update"));
     assert_eq!(json!(step.args), json!({ "settings": asked }));
-    assert!(is_in(&[step]) && !is_in(&[]));
 }
 
-/// An order is recorded with what shows later whether Ironic began with it.
+fn with_versions(mut object: HostFirmwareComponents, before: &Value) -> HostFirmwareComponents {
+    object.status.components = serde_json::from_value(before.clone()).unwrap();
+    object
+}
+
+fn ordered_of(object: &HostFirmwareComponents) -> HostFirmwareComponents {
+    with_order(object, &due(object), (&node(THEN), &[]), at(0))
+}
+
+fn names(updates: &[FirmwareUpdate]) -> Vec<&str> {
+    updates.iter().map(|update| update.component.as_str()).collect()
+}
+
+/// An order is recorded with what shows later what became of it.
 #[test]
-fn order_counts_as_made_only_when_it_ended() {
-    let mut asked = object(&json!([update("bios", URL)]), &json!([]));
-    let before = json!([{ "component": "bios", "initialVersion": "1", "currentVersion": "1" }]);
-    asked.status.components = serde_json::from_value(before).unwrap();
-    let ordered = with_order(&asked, &asked.spec.updates, &node(THEN), at(0));
+fn order_names_its_updates_its_node_and_the_versions_of_before() {
+    let found = versions(&json!([{ "component": "bios", "current_version": "1" }]));
+    let asked = object(&json!([update("bios", URL)]), &json!([]));
+    let ordered = with_order(&asked, &asked.spec.updates, (&node(THEN), &found), at(0));
     assert!(due(&ordered).is_empty() && Order::of(&ordered).is_open());
+    assert_eq!(ordered.status.components[0].current_version.as_deref(), Some("1"));
     let begun = with_begun(&ordered, &node(THEN).uuid, at(1));
-    let mut lost = node(LATER);
-    lost.uuid = metal3_domain::ids::NodeUuid::parse(OTHER_UID).unwrap();
-    let (same, new) = (
-        versions(&json!([{ "component": "bios", "current_version": "1" }])),
-        versions(&json!([{ "component": "bios", "current_version": "2" }])),
+    assert_eq!(
+        Order::of(&begun),
+        Order::Begun {
+            node: node(THEN).uuid.to_string()
+        }
     );
-    let (same, new) = (Observed::Present(same.as_slice()), Observed::Present(new.as_slice()));
-    let unread = Observed::Unknown(UnknownReason::NotRead);
-    for (object, node, is_accepted, versions, expected) in [
-        (&ordered, node(THEN), false, &unread, Outcome::NotMade),
-        (&ordered, node(LATER), false, &unread, Outcome::Unknown),
-        // Ironic found no worker, and went back to the state of before.
-        (&ordered, node(LATER), false, &same, Outcome::NotMade),
-        (&ordered, node(LATER), false, &new, Outcome::Made),
-        (&ordered, node(LATER), true, &same, Outcome::Made),
-        (&begun, node(LATER), false, &same, Outcome::Made),
-        (&begun, lost.clone(), false, &new, Outcome::NotMade),
-        (&ordered, lost, true, &new, Outcome::NotMade),
+    for open in [&ordered, &begun] {
+        assert_eq!(json!(super::ordered(open)), json!([update("bios", URL)]));
+        assert!(ordered_at(open).is_some() && of_others(open).is_empty());
+        assert!(covers(&in_steps(&[step(&asked.spec.updates)]), open));
+        let other: Vec<FirmwareUpdate> = serde_json::from_value(json!([update("bios", "http://192.0.2.9/1")])).unwrap();
+        assert!(!covers(&in_steps(&[step(&other)]), open));
+        assert!(!format!("{:?}", open.status.conditions).contains("192.0.2.9"));
+    }
+    let Order::Ordered { changed, .. } = Order::of(&ordered) else {
+        panic!("{:?}", Order::of(&ordered));
+    };
+    assert!(!has_changed(&changed, &node(THEN)) && has_changed(&changed, &node(LATER)));
+}
+
+/// The version of another component says nothing, and of two updates of one component it cannot be said which was made.
+#[test]
+fn update_is_proven_by_another_version_of_its_own_component() {
+    let before = json!([{ "component": "bios", "initialVersion": "1", "currentVersion": "1" },
+        { "component": "bmc", "initialVersion": "1", "currentVersion": "1" }]);
+    let (bios, bmc) = (update("bios", URL), update("bmc", URL));
+    let now = |bios: &str, bmc: &str| {
+        versions(
+            &json!([{ "component": "bios", "current_version": bios }, { "component": "bmc", "current_version": bmc }]),
+        )
+    };
+    for (asked, found, expected) in [
+        (json!([bios]), now("1", "2"), vec!["bios"]),
+        (json!([bios]), now("2", "1"), vec![]),
+        (json!([bios, bmc]), now("2", "1"), vec!["bmc"]),
+        (json!([bios]), Vec::new(), vec!["bios"]),
+        (
+            json!([bios, update("bios", "http://192.0.2.9/3")]),
+            now("2", "1"),
+            vec!["bios", "bios"],
+        ),
+        (json!([update("nic:a", URL)]), now("2", "2"), vec!["nic:a"]),
     ] {
-        let found = outcome(object, &node, is_accepted, versions);
-        assert_eq!(
-            found,
-            expected,
-            "{:?} {:?}",
-            Order::of(object),
-            node.provision_updated_at
-        );
+        let ordered = ordered_of(&with_versions(object(&asked, &json!([])), &before));
+        assert_eq!(names(&unproven(&ordered, &found)), expected, "{asked}");
     }
 }
 
 #[test]
 fn failure_removes_what_was_ordered_and_nothing_else() {
     let (bios, bmc, card) = (update("bios", URL), update("bmc", URL), update("nic:a, b", URL));
-    let made = object(&json!([bios, bmc]), &json!([bios]));
-    let ordered = with_order(&made, &due(&made), &node(THEN), at(0));
-    assert_eq!(json!(ordered.status.updates), json!([bios, bmc]));
-    for begun in [ordered.clone(), with_begun(&ordered, &node(THEN).uuid, at(0))] {
-        let failed = with_failure(&begun, at(1));
-        assert_eq!(json!(failed.status.updates), json!([bios]));
-        assert_eq!(Order::of(&failed), Order::Failed("bmc".to_owned()));
-        assert_eq!(json!(without_order(&begun).status.updates), json!([bios]));
+    let newer = update("bios", "http://192.0.2.9/3");
+    let many: Vec<_> = (0..7).map(|card| update(&format!("nic:{card}"), URL)).collect();
+    for (recorded, asked) in [
+        (json!([bios]), json!([bios, bmc])),
+        (json!([bios]), json!([bios, newer])),
+        (json!([bios]), json!([bios, card])),
+        (json!([many[0], many[1]]), json!(many)),
+    ] {
+        let made = object(&asked, &recorded);
+        let ordered = ordered_of(&made);
+        assert_eq!(json!(ordered.status.updates), asked);
+        for begun in [ordered.clone(), with_begun(&ordered, &node(THEN).uuid, at(0))] {
+            let lost = super::ordered(&begun);
+            let failed = with_failure(&begun, &lost, at(1));
+            assert_eq!(json!(failed.status.updates), recorded);
+            assert_eq!(Order::of(&failed), Order::Failed(names_text(&lost)));
+            assert_eq!(json!(without_order(&begun, &lost, at(1)).status.updates), recorded);
+        }
     }
-    // A name with the separator in it: all are made again.
-    let made = object(&json!([bios, card]), &json!([bios]));
-    let ordered = with_order(&made, &due(&made), &node(THEN), at(0));
-    assert!(with_failure(&ordered, at(1)).status.updates.is_empty());
-    // The record of a Go manager.
+    // What had ended stays made.
+    let ordered = ordered_of(&object(&json!([bios, bmc]), &json!([])));
+    let left: Vec<FirmwareUpdate> = serde_json::from_value(json!([bmc])).unwrap();
+    let lost = not_ended(&ordered, Some(&in_steps(&[step(&left)])));
+    assert_eq!(names(&lost), ["bmc"]);
+    let failed = with_failure(&ordered, &lost, at(1));
+    assert_eq!(json!(failed.status.updates), json!([bios]));
+    assert!(of_others(&failed).is_empty());
+    let other = in_steps(&[step(&serde_json::from_value::<Vec<_>>(json!([card])).unwrap())]);
+    assert_eq!(names(&not_ended(&ordered, Some(&other))), ["bios", "bmc"]);
+}
+
+/// A Go manager records what it begins with, and does not read the condition.
+#[test]
+fn updates_that_another_manager_recorded_are_told_from_those_that_were_made() {
+    let (bios, bmc) = (update("bios", URL), update("bmc", URL));
+    let ordered = ordered_of(&object(&json!([bios]), &json!([])));
+    let mut made = with_success(&ordered, &[], at(1));
+    assert!(Order::of(&made) == Order::Made && of_others(&made).is_empty());
+    made.spec.updates = serde_json::from_value(json!([bios, bmc])).unwrap();
+    made.status.updates.clone_from(&made.spec.updates);
+    assert_eq!(names(&of_others(&made)), ["bmc"]);
+    let failed = with_failure(&made, &of_others(&made), at(2));
+    assert_eq!(
+        (json!(failed.status.updates), of_others(&failed)),
+        (json!([bios]), Vec::new())
+    );
     let recorded = object(&json!([bios]), &json!([bios]));
-    assert!(with_failure(&recorded, at(1)).status.updates.is_empty());
+    assert_eq!(names(&of_others(&recorded)), ["bios"]);
+    // The next order keeps what is known of the last one.
+    let next = with_success(&ordered_of(&failed), &[], at(3));
+    assert!(of_others(&next).is_empty() && next.status.updates.len() == 2);
 }
 
 #[test]
 fn end_says_when_the_versions_are_those_of_before() {
-    let mut asked = object(&json!([update("bios", URL)]), &json!([]));
     let before = json!([{ "component": "bios", "initialVersion": "1", "currentVersion": "1" }]);
-    asked.status.components = serde_json::from_value(before).unwrap();
-    let ordered = with_order(&asked, &asked.spec.updates, &node(THEN), at(0));
+    let asked = with_versions(object(&json!([update("bios", URL)]), &json!([])), &before);
+    let ordered = ordered_of(&asked);
     for (version, is_said) in [("1", true), ("2", false)] {
-        let made = with_success(
-            &ordered,
-            &versions(&json!([{ "component": "bios", "current_version": version }])),
-            at(1),
-        );
+        let found = versions(&json!([{ "component": "bios", "current_version": version }]));
+        let made = with_success(&ordered, &found, at(1));
         assert_eq!(Order::of(&made), Order::Made);
         let message = &made.status.conditions[0].message;
         assert_eq!(message.contains("the versions of before"), is_said, "{message}");
@@ -203,4 +263,34 @@ fn host_becomes_the_controller_of_its_components_or_a_plain_owner() {
         { "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "name": "h", "uid": "former" }]);
     asked.metadata.owner_references = serde_json::from_value(other).unwrap();
     assert_eq!(owner(&owned(&asked, &host()).unwrap()), (UID.to_owned(), None));
+}
+
+/// Some BMCs list no network cards while no system runs.
+#[test]
+fn component_is_refused_when_ironic_lists_others_of_its_kind() {
+    let node = node(THEN);
+    let many: Vec<_> = (0..500).map(|card| format!("nic:{}{card}", "x".repeat(80))).collect();
+    let many: Vec<_> = many.iter().map(String::as_str).collect();
+    for (known, asked, is_refused) in [
+        (vec![], "bios", false),
+        (vec!["bios", "bmc"], "nic:NIC.1", false),
+        (vec!["bios", "nic:NIC.1"], "nic:NIC.1", false),
+        (vec!["bios", "nic:NIC.1"], "nic:NIC.7", true),
+        (vec!["bios"], "bmc", true),
+        (many, "nic:NIC.7", true),
+    ] {
+        let components = known
+            .iter()
+            .map(|name| json!({ "component": name, "current_version": "1" }));
+        let components = versions(&components.collect());
+        let machine = Machine {
+            node: &node,
+            components: &components,
+            hosts: &Allowed::default(),
+        };
+        let updates = object(&json!([update(asked, URL)]), &json!([])).spec.updates;
+        let found = invalid(&updates, machine);
+        assert_eq!(!found.is_empty(), is_refused, "{asked} {found:?}");
+        assert!(found.iter().all(|one| one.problem.len() < 2_000));
+    }
 }

@@ -54,18 +54,18 @@ pub(super) fn is_due(planner: &Planner<'_>, node: &Node) -> PlanResult<bool> {
 
 /// The settings that a cleaning must change. A host with settings that its machine cannot have is rejected; one of which Ironic has
 /// no settings is not: Ironic may read them only when it cleans the machine, and its report names that.
-pub(super) fn differing(planner: &Planner<'_>) -> PlanResult<Vec<Difference>> {
+pub(super) fn differing(planner: &Planner<'_>) -> PlanResult<Result<Vec<Difference>, Failure>> {
     let Some(settings) = asked(planner)? else {
-        return Ok(Vec::new());
+        return Ok(Ok(Vec::new()));
     };
     let change = change(planner, settings)?;
     if change.invalid.is_empty() {
-        return Ok(change.differing);
+        return Ok(Ok(change.differing));
     }
     if planner.facts.bios.present().is_none_or(|reported| reported.is_empty()) {
-        return Ok(Vec::new());
+        return Ok(Ok(Vec::new()));
     }
-    Err(Decision::Fail(fail(bios::unusable_text(&change.invalid))))
+    Ok(Err(fail(bios::unusable_text(&change.invalid))))
 }
 
 /// Requires that a cleaning may change these settings: it was not tried already.

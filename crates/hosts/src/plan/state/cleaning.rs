@@ -27,10 +27,15 @@ pub(super) fn clean(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
     if planner.host().spec.externally_provisioned == Some(true) {
         return Ok(());
     }
-    // A host with settings that its machine cannot have is not erased before.
-    let differing = settings::differing(planner)?;
+    let settings = settings::differing(planner)?;
     let updates = updates::due(planner, node)?;
-    let change = volumes::required(planner, node)?;
+    let (differing, change) = match settings {
+        Ok(differing) => (differing, volumes::required(planner, node)?),
+        // The new firmware may have these settings.
+        Err(_) if !updates.is_empty() => (Vec::new(), None),
+        // A host with settings that its machine cannot have is not erased before.
+        Err(failure) => return Err(Decision::Fail(failure)),
+    };
     if change.is_none() && differing.is_empty() && updates.is_empty() {
         return Ok(());
     }
@@ -66,6 +71,7 @@ fn order(
     let hints = root_device_hints(planner)?;
     let why = cause(change.as_ref(), differing, updates);
     let mut steps: Vec<Step> = change.iter().flat_map(|change| change.steps.clone()).collect();
+    updates::require_readable(planner)?;
     if !differing.is_empty() {
         // An edit may have taken them back.
         require_live(planner, &[Read::Node, Read::Host, Read::FirmwareSettings])?;

@@ -1,8 +1,7 @@
 //! The updates of the firmware that the HostFirmwareComponents of a host ask for.
 //!
-//! An order is recorded in their status before it is sent, and stays open until the node shows what became of it: it failed, it
-//! ended, or Ironic did not begin with it. Only an order that ended counts as made. What a Go manager recorded counts as made
-//! unless a preparation failed that it may belong to.
+//! An order is recorded in their status before it is sent, and stays open until it is known what became of it
+//! ([`super::firmware_order`]).
 //!
 //! Whether there are such objects may be unknown: without the rights to read them, or without their kind. A host that
 //! needs a cleaning waits then.
@@ -15,10 +14,11 @@ use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::Next;
 
+use super::firmware_order;
 use crate::action::Action;
-use crate::facts::{CleaningProgress, Read};
+use crate::facts::Read;
 use crate::names::reason;
-use crate::node::firmware::{self, Machine, Order, Outcome};
+use crate::node::firmware::{self, Machine, Order};
 use crate::plan::components_report::status_patch;
 use crate::plan::error::{Failure, kind_in};
 use crate::plan::firmware_record::{FIRMWARE_UNREAD, NOT_RECORDED, UPDATES_LEFT, is_held, is_of_firmware};
@@ -28,7 +28,7 @@ use crate::plan::{status, wait};
 /// How often rights that are missing are tried again: nothing reports that they are granted.
 pub(super) const RECHECK: Duration = Duration::from_mins(5);
 /// Ironic gives up updates that have not ended after two hours, also those that an earlier cleaning left.
-const GIVEN_UP: Duration = Duration::from_mins(130);
+pub(super) const GIVEN_UP: Duration = Duration::from_mins(130);
 
 /// What is known of the HostFirmwareComponents.
 enum Known<'a> {
@@ -61,81 +61,15 @@ pub(super) fn settle(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
         Known::Not(_) | Known::None => None,
         Known::Object(object) => Some(object),
     };
-    if is_of_firmware(&status.error_message) && node.provision_state == S::CleanFailed {
+    if let Some(object) = object {
+        firmware_order::settle(planner, node, object)?;
+    }
+    if is_of_firmware(&planner.host().status.error_message) && node.provision_state == S::CleanFailed {
         // What was waited for is over. The record must not be taken for a failure of the cleaning.
         status::clear(&mut planner.draft.status);
         return Err(Decision::Wait(Next::Requeue));
     }
-    match object {
-        Some(object) => settle_order(planner, node, object),
-        None => Ok(()),
-    }
-}
-
-// differs: `firmware-order-recorded`. The Go manager records updates after Ironic accepted them, and trusts that record.
-fn settle_order(planner: &mut Planner<'_>, node: &Node, object: &HostFirmwareComponents) -> PlanResult<()> {
-    let (order, now) = (Order::of(object), planner.facts.now);
-    let has_failed = node.provision_state == S::CleanFailed;
-    let changed = match order {
-        Order::Ordered { .. } if firmware::is_cleaned(node) => firmware::with_begun(object, &node.uuid, now),
-        Order::Ordered { .. } | Order::Begun { .. } if has_failed => firmware::with_failure(object, now),
-        Order::Ordered { .. } | Order::Begun { .. } => match ended(planner, node, object)? {
-            Some(changed) => changed,
-            None => return Ok(()),
-        },
-        Order::None if !object.status.updates.is_empty() && may_have_failed(planner, has_failed) => {
-            firmware::with_failure(object, now)
-        }
-        Order::None | Order::Failed(_) | Order::Made => return Ok(()),
-    };
-    record(planner, object, &changed)
-}
-
-/// The object with what became of its order. `None`: the node is in another state.
-fn ended(
-    planner: &Planner<'_>,
-    node: &Node,
-    object: &HostFirmwareComponents,
-) -> PlanResult<Option<HostFirmwareComponents>> {
-    if !matches!(node.provision_state, S::Manageable | S::Available) {
-        return Ok(None);
-    }
-    if let Some(left) = planner.facts.unanswered {
-        return Err(Decision::Wait(wait::on_lost_response(left)));
-    }
-    let order = planner.facts.cleaning_order.as_ref();
-    let order = order.filter(|order| order.updates && order.node == node.uuid);
-    let is_accepted = order.is_some_and(|order| order.progress == CleaningProgress::Begun);
-    let versions = &planner.facts.versions;
-    match (firmware::outcome(object, node, is_accepted, versions), versions) {
-        (Outcome::NotMade, _) => Ok(Some(firmware::without_order(object))),
-        (Outcome::Made, Observed::Present(versions)) => {
-            Ok(Some(firmware::with_success(object, versions, planner.facts.now)))
-        }
-        (Outcome::Made | Outcome::Unknown, _) => Err(Decision::read(Read::Versions)),
-    }
-}
-
-/// Whether a preparation of another process failed, to which what is recorded may belong: a Go manager records updates when it
-/// begins with them.
-fn may_have_failed(planner: &Planner<'_>, has_failed: bool) -> bool {
-    let recorded = planner.recorded_error(ErrorType::Preparation);
-    let is_of_operation = |message: &&str| !is_of_firmware(message) && !firmware::is_of_updates(message);
-    planner.facts.began_elsewhere && (has_failed || recorded.filter(is_of_operation).is_some())
-}
-
-/// Writes the record before anything else.
-fn record(
-    planner: &mut Planner<'_>,
-    object: &HostFirmwareComponents,
-    changed: &HostFirmwareComponents,
-) -> PlanResult<()> {
-    let Some(patch) = status_patch(object, changed) else {
-        return Ok(());
-    };
-    require_recordable(planner)?;
-    planner.add(Action::RecordUpdates(patch));
-    Err(Decision::Wait(Next::Requeue))
+    Ok(())
 }
 
 /// Requires that the API server let this process write the record, as far as is known.
@@ -200,6 +134,14 @@ pub(super) fn require_known(planner: &mut Planner<'_>) -> PlanResult<()> {
     }
 }
 
+/// Requires that the objects which ask for this cleaning could be read again, unless they were not known before.
+pub(super) fn require_readable(planner: &mut Planner<'_>) -> PlanResult<()> {
+    match planner.facts.unreadable {
+        Some(why) => Err(unknown(planner, why)),
+        None => Ok(()),
+    }
+}
+
 fn unknown(planner: &mut Planner<'_>, why: &str) -> Decision {
     let message = format!(
         "{FIRMWARE_UNREAD}{why}), so the host is not cleaned and not made available; an administrator of the cluster corrects that, as \
@@ -209,7 +151,7 @@ fn unknown(planner: &mut Planner<'_>, why: &str) -> Decision {
 }
 
 /// Another error may replace this one, and does not replace the condition.
-fn hold(planner: &mut Planner<'_>, message: String, recheck: Duration) -> Decision {
+pub(super) fn hold(planner: &mut Planner<'_>, message: String, recheck: Duration) -> Decision {
     planner.withheld = Some(Withheld {
         reason: reason::FIRMWARE_PENDING,
         message: message.clone(),
@@ -223,7 +165,8 @@ pub(super) fn record_order(planner: &mut Planner<'_>, node: &Node, updates: &[Fi
     let Known::Object(object) = known(planner)? else {
         return Ok(());
     };
-    let ordered = firmware::with_order(object, updates, node, planner.facts.now);
+    let versions = planner.facts.versions.present().copied().unwrap_or_default();
+    let ordered = firmware::with_order(object, updates, (node, versions), planner.facts.now);
     if let Some(patch) = status_patch(object, &ordered) {
         planner.add_first(Action::RecordUpdates(patch));
     }

@@ -5,6 +5,7 @@ mod bios;
 mod cleaning;
 mod deprovisioning;
 pub(in crate::plan) mod firmware;
+mod firmware_order;
 pub mod graph;
 mod host_ports;
 mod inspecting;

@@ -16,7 +16,7 @@ use crate::facts::{LOCK_THRESHOLD, Read};
 use crate::node::BmcEndpoint;
 use crate::node::failed_step::FIRMWARE_FAILED;
 use crate::plan::conditions::POWER_FAULT;
-use crate::plan::error::{FAULT, Failure, IN_IRONIC, MAINTENANCE, POWER_FAILURE, kind_in};
+use crate::plan::error::{FAULT, Failure, IN_IRONIC, MAINTENANCE, POWER_FAILURE, is_of_inoperable_node, kind_in};
 use crate::plan::ownership::may_switch_power;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::safety::{require_live, require_ownership};
@@ -63,7 +63,14 @@ pub(super) fn require_idle(planner: &mut Planner<'_>, node: &Node) -> PlanResult
             planner.retry_node_failure(Failure::retryable(ErrorType::Preparation, error))?;
             Err(recover(planner, node)?)
         }
-        S::Cleaning | S::CleanWait | S::Inspecting | S::InspectWait | S::Deleting | S::Adopting => {
+        // Ironic ignores the agent of a node in maintenance, and knows no timeout then.
+        S::CleanWait if is_of_left_updates(node) => Err(abort(planner, node)?),
+        S::CleanWait => {
+            require_operable(planner, node)?;
+            end_error_of_inoperable_node(planner);
+            Err(Decision::Wait(wait::on_node("Ironic is busy")))
+        }
+        S::Cleaning | S::Inspecting | S::InspectWait | S::Deleting | S::Adopting => {
             Err(Decision::Wait(wait::on_node("Ironic is busy")))
         }
         _ => Err(unexpected_state(
@@ -71,6 +78,13 @@ pub(super) fn require_idle(planner: &mut Planner<'_>, node: &Node) -> PlanResult
             node,
             "Undeploy the node in Ironic if its system is not needed",
         )),
+    }
+}
+
+/// Clears an error about a maintenance or a fault that is over, while the operation goes on.
+fn end_error_of_inoperable_node(planner: &mut Planner<'_>) {
+    if is_of_inoperable_node(&planner.host().status.error_message) {
+        clear_error(planner);
     }
 }
 
@@ -207,12 +221,13 @@ pub(super) const DISCARDING: &str = "updates of the firmware that have not ended
 /// Longer than Ironic takes to discard them.
 const DISCARDED: Duration = Duration::from_mins(15);
 
-/// Whether the maintenance of a node whose cleaning failed is because of updates that an earlier one left: this program began it
-/// to have them discarded, or Ironic, which sets no fault when the step has not begun.
+/// Whether the maintenance of a node in a cleaning, or after one that failed, is because of updates that an earlier one left: this
+/// program began it to have them discarded, or Ironic, which sets no fault when the step has not begun.
 fn is_of_left_updates(node: &Node) -> bool {
     let reason = node.maintenance_reason.as_deref().unwrap_or_default();
     let is_of_updates = reason == DISCARDING || FIRMWARE_FAILED.iter().any(|begin| reason.starts_with(begin));
-    node.maintenance && node.fault.is_none() && node.provision_state == S::CleanFailed && is_of_updates
+    let is_of_cleaning = matches!(node.provision_state, S::CleanWait | S::CleanFailed);
+    node.maintenance && node.fault.is_none() && is_of_cleaning && is_of_updates
 }
 
 /// Requires that Ironic has discarded the updates that did not end: the next cleaning would go on with them. It discards them while

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::Row;
 use super::given::{available, deprovisioning, failing, preparing, provisioned};
 use crate::facts::{CleaningOrder, CleaningProgress, HostFreshness};
+use crate::node::firmware::Files;
 use crate::tests::fixture::{Fixture, NODE, UID, at};
 
 const STILL: &str = "after the BIOS settings were applied the BMC still reports Mode=Uefi (asked: Bios); they are not applied again. \
@@ -43,7 +44,8 @@ impl Fixture {
         let order = CleaningOrder {
             node: NodeUuid::parse(NODE).unwrap(),
             settings: BTreeMap::from([("Mode".to_owned(), json!(mode))]),
-            updates: false,
+            files: Files::new(),
+            left: None,
             is_only: true,
             progress,
         };

@@ -1,8 +1,11 @@
 //! Hosts with HostFirmwareComponents.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+mod left;
+mod outcomes;
 
+use std::collections::BTreeMap;
+
+use metal3_api::metal3::v1alpha1::FirmwareUpdate;
 use metal3_domain::allowed::Allowed;
 use metal3_domain::ids::NodeUuid;
 use metal3_runtime::plan::{Observed, UnknownReason};
@@ -11,6 +14,7 @@ use serde_json::{Value, json};
 use super::Row;
 use super::given::{available, failing, preparing, provisioned};
 use crate::facts::{CleaningOrder, CleaningProgress, HostFreshness};
+use crate::node::firmware::{self, Files};
 use crate::tests::fixture::{Fixture, NODE, UID, at};
 
 const URL: &str = "http://u:canary@192.0.2.9/bios-2?signature=canary";
@@ -55,7 +59,8 @@ impl Fixture {
         let order = CleaningOrder {
             node: NodeUuid::parse(NODE).unwrap(),
             settings: BTreeMap::new(),
-            updates: true,
+            files: files(&update(URL)),
+            left: None,
             is_only: true,
             progress,
         };
@@ -75,12 +80,40 @@ fn reported() -> Vec<Value> {
     ]
 }
 
+fn files(updates: &Value) -> Files {
+    let updates: Vec<FirmwareUpdate> = serde_json::from_value(updates.clone()).unwrap();
+    firmware::in_steps(&[firmware::step(&updates)])
+}
+
+fn listed(updates: &Value) -> String {
+    let files: Vec<_> = files(updates).into_iter().collect();
+    files.join(" ")
+}
+
 fn open(reason: &str) -> Vec<Value> {
+    open_on(NODE, reason)
+}
+
+fn open_on(node: &str, reason: &str) -> Vec<Value> {
     let message = match reason {
-        "UpdateBegun" => format!("bios: under way in Ironic for node {NODE}"),
-        _ => format!("bios: ordered of Ironic for node {NODE}, which changed its state last at {CHANGED}"),
+        "UpdateBegun" => format!("bios: under way in Ironic for node {node}"),
+        _ => format!("bios: ordered of Ironic for node {node}, which changed its state last at {CHANGED}"),
     };
+    let message = format!("{message}; ordered files: {}", listed(&update(URL)));
     vec![condition("Updating", "True", reason, &message)]
+}
+
+/// The record that the update of this URL was made.
+fn made(url: &str) -> Vec<Value> {
+    let message = format!("bios: made; made files: {}", listed(&update(url)));
+    vec![condition("Updating", "False", "UpdateMade", &message)]
+}
+
+/// The node shows a cleaning with the update of this URL.
+fn cleaned(url: &str) -> Value {
+    let updates: Vec<FirmwareUpdate> = serde_json::from_value(update(url)).unwrap();
+    json!({ "target_provision_state": "manageable",
+        "driver_internal_info": { "clean_steps": [firmware::step(&updates)] } })
 }
 
 fn at_rest(changed: &str) -> Value {
@@ -121,9 +154,9 @@ fn refused_component(component: &str, url: &str) -> Fixture {
 
 pub(super) fn preparation() -> Vec<Row> {
     let mut rows = orders();
-    rows.extend(outcomes());
+    rows.extend(outcomes::outcomes());
     rows.extend(unknown());
-    rows.extend(left());
+    rows.extend(left::left());
     rows
 }
 
@@ -151,7 +184,18 @@ fn orders() -> Vec<Row> {
             .components_live()
             .row(
                 "an update, compared live",
-                "records the updates, requests clean, waits for the node",
+                "records UpdateOrdered, requests clean, waits for the node",
+            ),
+        asked()
+            .node("manageable")
+            .machine_has("1")
+            .live()
+            .with(|fixture| fixture.unreadable = Some("the account of this program may not get x".to_owned()))
+            .row(
+                "an update that may not be read again",
+                "writes the status, preparation error: it is not known whether changes of the firmware are requested (the account of \
+                 this program may not get x), so the host is not cleaned and not made available; an administrator of the cluster \
+                 corrects that, as the roles and definitions of the release do, withheld: FirmwarePending, waits for a time",
             ),
         asked()
             .node("available")
@@ -176,9 +220,9 @@ fn orders() -> Vec<Row> {
              that start with nic: are allowed; correct its name or remove it. Nothing is changed until spec.updates is corrected, \
              waits for the user",
         ),
-        refused_component("nic:NIC.9", "http://192.0.2.9/1").row(
+        refused_component("bmc", "http://192.0.2.9/1").row(
             "a component that the machine does not have",
-            "reports the firmware, writes the status, preparation error: its HostFirmwareComponents cannot be applied: nic:NIC.9: Ironic knows no such \
+            "reports the firmware, writes the status, preparation error: its HostFirmwareComponents cannot be applied: bmc: Ironic knows no such \
              component of the machine, but bios; correct its name or remove it. Nothing is changed until spec.updates is \
              corrected, waits for the user",
         ),
@@ -215,71 +259,6 @@ fn orders() -> Vec<Row> {
                 "of a machine of another",
                 "writes the status, to available, replan",
             ),
-    ]
-}
-
-fn outcomes() -> Vec<Row> {
-    let is_made = "records the updates, replan";
-    vec![
-        recorded("UpdateOrdered")
-            .node("clean wait")
-            .row("Ironic begins", "records the updates, replan"),
-        recorded("UpdateBegun")
-            .node("clean wait")
-            .row("under way", "waits for the node"),
-        recorded("UpdateBegun")
-            .node_with("clean failed", failed())
-            .row("failed", "records the updates, replan"),
-        preparing()
-            .components(
-                update(URL),
-                json!([]),
-                vec![condition("Updating", "False", "UpdateFailed", "bios: the update failed; it is repeated")],
-            )
-            .node_with("clean failed", failed())
-            .row(
-                "failed, and recorded",
-                "writes the status, preparation error: the cleaning with updates of the firmware (bios) failed: Timeout, waits for a \
-                 time",
-            ),
-        recorded("UpdateBegun")
-            .node_with("manageable", at_rest(LATER))
-            .row("ended, not compared", "reads Versions, replan"),
-        recorded("UpdateBegun")
-            .node_with("manageable", at_rest(LATER))
-            .machine_has("2")
-            .row("ended", is_made),
-        recorded("UpdateOrdered")
-            .node_with("manageable", at_rest(LATER))
-            .ordered(CleaningProgress::Begun)
-            .machine_has("1")
-            .row("ended with the same version", is_made),
-        recorded("UpdateOrdered")
-            .node_with("manageable", at_rest(CHANGED))
-            .row("not begun", "records the updates, replan"),
-        recorded("UpdateOrdered")
-            .node_with("manageable", at_rest(CHANGED))
-            .unanswered(30)
-            .row("perhaps still to begin", "waits for a time"),
-        recorded("UpdateOrdered")
-            .node_with("manageable", at_rest(LATER))
-            .row("Ironic changed the state, and may have found no worker", "reads Versions, replan"),
-        preparing()
-            .components(update(URL), update(URL), vec![condition("Updating", "False", "UpdateMade", "bios: made")])
-            .node("manageable")
-            .with(|fixture| fixture.began_elsewhere = true)
-            .row("made, before a restart", "writes the status, to available, replan"),
-        preparing()
-            .components(update(URL), update(URL), Vec::new())
-            .node_with("clean failed", failed())
-            .with(|fixture| fixture.began_elsewhere = true)
-            .row("a Go manager failed, and did not record it", "records the updates, replan"),
-        preparing()
-            .components(update(URL), update(URL), Vec::new())
-            .node("manageable")
-            .status(failing("preparation error", "Clean step failed", 1))
-            .with(|fixture| fixture.began_elsewhere = true)
-            .row("a Go manager failed, and recorded it", "records the updates, replan"),
     ]
 }
 
@@ -324,71 +303,6 @@ fn unknown() -> Vec<Row> {
             .node_with("clean failed", failed())
             .status(failing("preparation error", "it is not known whether changes of the firmware are requested (x)", 1))
             .row("the error of the hold is over", "writes the status, error cleared, replan"),
-    ]
-}
-
-/// Updates that an earlier cleaning left in the node.
-fn left() -> Vec<Row> {
-    let keeps = |state: &str, more: Value, components: &[&str]| {
-        let one = |name: &&str| json!({ "component": name, "url": URL, "task_monitor": "/m" });
-        let left: Vec<_> = components.iter().map(one).collect();
-        let node = super::given::with(more, json!({ "driver_internal_info": { "redfish_fw_updates": left } }));
-        preparing()
-            .components(json!([]), json!([]), Vec::new())
-            .node_with(state, node)
-            .status(failing("preparation error", "Timeout", 1))
-            .hours_later(1)
-            .live()
-    };
-    let minutes = |fixture: Fixture, minutes| {
-        fixture.with(|fixture| fixture.updates_left_for = Some(Duration::from_mins(minutes)))
-    };
-    let volumes = json!({ "raid": { "softwareRAIDVolumes": [{ "level": "1" }] } });
-    let manageable = |components: &[&str]| {
-        keeps("manageable", json!({ "raid_interface": "agent" }), components).spec(volumes.clone())
-    };
-    vec![
-        minutes(keeps("clean failed", failed(), &["bios"]), 0).row("Ironic discards them", "waits for a time"),
-        minutes(keeps("clean failed", failed(), &["bios"]), 15).row(
-            "Ironic does not discard them",
-            "requests clear maintenance, requests manage, writes the status, error cleared, waits for the node",
-        ),
-        minutes(keeps("clean failed", json!({}), &["bios"]), 0).row(
-            "an operator ended the maintenance",
-            "requests set maintenance, waits for a time",
-        ),
-        keeps(
-            "clean failed",
-            json!({ "maintenance": true, "maintenance_reason": "updates of the firmware that have not ended are discarded" }),
-            &[],
-        )
-        .row(
-            "discarded in a maintenance of this program",
-            "requests clear maintenance, requests manage, writes the status, error cleared, waits for the node",
-        ),
-        keeps(
-            "clean failed",
-            json!({ "maintenance": true, "maintenance_reason": "Firmware update failed for node N, firmware F. Error: no" }),
-            &[],
-        )
-        .row(
-            "Ironic failed them in another cleaning",
-            "requests clear maintenance, requests manage, writes the status, error cleared, waits for the node",
-        ),
-        minutes(manageable(&["bios"]), 1).row(
-            "the first is polled only",
-            "requests set RAID, requests clean, writes the status, error cleared, waits for the node",
-        ),
-        minutes(manageable(&["bios", "bmc"]), 1).row(
-            "the next one would begin",
-            "writes the status, preparation error: Ironic has updates of the firmware that an earlier cleaning left (bios, bmc), which \
-             are not requested any more; the machine is not cleaned until Ironic gives them up, about two hours after they began, \
-             withheld: FirmwarePending, waits for a time",
-        ),
-        minutes(manageable(&["bios", "bmc"]), 130).row(
-            "Ironic gives them up",
-            "requests set RAID, requests clean, writes the status, error cleared, waits for the node",
-        ),
     ]
 }
 

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_sim_bmc::fault::Fault as MachineFault;
 use metal3_sim_faults::{Fault, Plan, Rule};
 use metal3_sim_ironic::BiosReports;
 use serde_json::json;
 use tokio::time::sleep;
 
-use super::{CLEAN, ask, change, condition, done, is_available, report, until_set};
+use super::{CLEAN, ask, change, condition, done, is_available, mirror, report, until_set};
 use crate::env::{CONTROLLER_USER, Setup, TestEnv};
 use crate::phases::{image, runs};
 
@@ -53,7 +55,22 @@ async fn report_that_is_not_permitted_delays_no_host_and_repeats_no_cleaning() {
     change(&env, json!({ "NetworkBootRetryCount": 7 })).await;
     sleep(Duration::from_mins(10)).await;
     assert!(is_available(env.get(1).await.as_ref()));
-    until_set(&env, "QuietBoot", "False").await;
+    until_set(&env, "QuietBoot", "0").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn report_that_may_not_be_written_ends_no_backoff_of_other_failures() {
+    let env = TestEnv::new(Setup::default());
+    env.set_faults(1, &[MachineFault::CleanStepFails]);
+    ask(&env, json!({})).await;
+    env.host(1, json!({ "raid": mirror() })).await;
+    let has_failed = |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.error_count >= 2);
+    env.until(1, "two failures", has_failed).await;
+    refuse(&env, "patch", "hostfirmwaresettings/status");
+    change(&env, json!({ "ProcTurboMode": "Enabled" })).await;
+    let before = done(&env, CLEAN);
+    sleep(Duration::from_hours(24)).await;
+    assert!((1..30).contains(&(done(&env, CLEAN) - before)), "{}", done(&env, CLEAN));
 }
 
 #[tokio::test(start_paused = true)]
@@ -62,7 +79,7 @@ async fn schema_that_is_not_permitted_keeps_no_report() {
     refuse(&env, "create", "firmwareschemas");
     ask(&env, json!({ "QuietBoot": "false" })).await;
     env.host(1, json!({})).await;
-    until_set(&env, "QuietBoot", "False").await;
+    until_set(&env, "QuietBoot", "0").await;
     assert_eq!(condition(&report(&env).await, "Valid").0, "True");
 }
 

@@ -1,0 +1,103 @@
+//! Which updates a record is about: a short digest of component and URL for each. A URL may contain credentials, and a component may
+//! have several updates.
+
+use std::collections::BTreeSet;
+
+use metal3_api::metal3::v1alpha1::FirmwareUpdate;
+use metal3_ironic::calls::provision::Step;
+use metal3_ironic::model::node::Node;
+use ring::digest;
+use serde_json::Value;
+
+use super::{INTERFACE, UPDATE};
+
+/// The digests of updates.
+pub type Files = BTreeSet<String>;
+
+const ORDERED: &str = "; ordered files: ";
+const MADE: &str = "; made files: ";
+/// The length of a digest, in bytes.
+const LENGTH: usize = 4;
+
+fn file(component: &str, url: &str) -> String {
+    let digest = digest::digest(&digest::SHA256, format!("{component}\0{url}").as_bytes());
+    let short = digest.as_ref().iter().take(LENGTH);
+    short.map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The digest of one update.
+pub(super) fn of(update: &FirmwareUpdate) -> String {
+    file(&update.component, &update.url)
+}
+
+/// The digests of these updates.
+pub(super) fn of_all<'a>(updates: impl IntoIterator<Item = &'a FirmwareUpdate>) -> Files {
+    updates.into_iter().map(of).collect()
+}
+
+/// The updates that these steps make.
+#[must_use]
+pub fn in_steps(steps: &[Step]) -> Files {
+    let steps = steps
+        .iter()
+        .filter(|step| step.interface == INTERFACE && step.step == UPDATE);
+    let settings = steps.filter_map(|step| step.args.get("settings")?.as_array()).flatten();
+    let text = |update: &Value, name: &str| update.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    settings
+        .map(|update| file(&text(update, "component"), &text(update, "url")))
+        .collect()
+}
+
+/// The updates that have not ended, of the step that updates the firmware now. `None`: Ironic does not wait for it.
+#[must_use]
+pub fn step_left(node: &Node) -> Option<Files> {
+    use metal3_ironic::model::state::ProvisionState as S;
+    let interface = node.clean_step.get("interface").and_then(Value::as_str);
+    let is_waited_for = node.provision_state == S::CleanWait && interface == Some(INTERFACE);
+    let left = left(node);
+    (is_waited_for && !left.is_empty()).then_some(left)
+}
+
+/// The updates that have not ended, as far as Ironic shows them.
+#[must_use]
+pub fn left(node: &Node) -> Files {
+    let left = node.firmware_left().iter();
+    left.map(|left| file(&left.component, &left.url)).collect()
+}
+
+/// What a record is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Covered {
+    /// The updates of the open order.
+    pub(super) ordered: Files,
+    /// The updates that were made.
+    pub(super) made: Files,
+}
+
+impl Covered {
+    /// The message of a record without its lists, and the lists.
+    pub(super) fn split(message: &str) -> (&str, Self) {
+        let (message, made) = message.rsplit_once(MADE).unwrap_or((message, ""));
+        let (message, ordered) = message.rsplit_once(ORDERED).unwrap_or((message, ""));
+        let files = |text: &str| {
+            text.split(' ')
+                .filter(|file| !file.is_empty())
+                .map(str::to_owned)
+                .collect()
+        };
+        let (ordered, made) = (files(ordered), files(made));
+        (message, Self { ordered, made })
+    }
+
+    /// The message with the lists.
+    pub(super) fn append(&self, message: &str) -> String {
+        let list = |title: &str, files: &Files| match files.is_empty() {
+            true => String::new(),
+            false => format!(
+                "{title}{}",
+                files.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
+            ),
+        };
+        format!("{message}{}{}", list(ORDERED, &self.ordered), list(MADE, &self.made))
+    }
+}

@@ -1,0 +1,155 @@
+//! What became of the last order to update the firmware.
+//!
+//! It counts as made when this process saw its cleaning end, or when each of its components has another version than before. An
+//! update of which nothing shows that is made again. A cleaning of somebody else says nothing about it.
+
+use std::time::Duration;
+
+use metal3_api::metal3::v1alpha1::{ErrorType, HostFirmwareComponents};
+use metal3_ironic::model::hardware::FirmwareComponent;
+use metal3_ironic::model::node::Node;
+use metal3_ironic::model::state::ProvisionState as S;
+use metal3_runtime::plan::Observed;
+use metal3_runtime::work::Next;
+
+use super::firmware::{GIVEN_UP, hold, require_recordable};
+use crate::action::Action;
+use crate::facts::{CleaningOrder, CleaningProgress, Read};
+use crate::node::firmware::{self, Order};
+use crate::plan::components_report::status_patch;
+use crate::plan::firmware_record::{NODE_LOST, is_of_firmware};
+use crate::plan::planner::{Decision, PlanResult, Planner};
+use crate::plan::wait;
+
+/// The object with another record. `None`: the record is right, or nothing is known yet.
+type Changed = Option<HostFirmwareComponents>;
+
+/// Brings the record of an order in line with what the node shows.
+// differs: `firmware-order-recorded`. The Go manager records updates after Ironic accepted them, and trusts that record.
+pub(super) fn settle(planner: &mut Planner<'_>, node: &Node, object: &HostFirmwareComponents) -> PlanResult<()> {
+    let changed = match Order::of(object) {
+        Order::Ordered { node: of, .. } | Order::Begun { node: of } if of != node.uuid.as_str() => {
+            lost(planner, node, object)?
+        }
+        order @ (Order::Ordered { .. } | Order::Begun { .. }) => settled(planner, node, object, &order)?,
+        Order::None | Order::Failed(_) | Order::Made => taken_over(planner, node, object),
+    };
+    match changed {
+        Some(changed) => record(planner, object, &changed),
+        None => Ok(()),
+    }
+}
+
+/// The cleaning of the open order, as far as this process saw it.
+fn seen<'a>(planner: &Planner<'a>, node: &Node, object: &HostFirmwareComponents) -> Option<&'a CleaningOrder> {
+    let order = planner.facts.cleaning_order.as_ref();
+    order.filter(|order| order.node == node.uuid && firmware::covers(&order.files, object))
+}
+
+fn settled(planner: &Planner<'_>, node: &Node, object: &HostFirmwareComponents, order: &Order) -> PlanResult<Changed> {
+    let now = planner.facts.now;
+    if firmware::is_cleaned(node) {
+        let begins = matches!(order, Order::Ordered { .. }) && firmware::is_under_way(object, node);
+        return Ok(begins.then(|| firmware::with_begun(object, &node.uuid, now)));
+    }
+    let seen = seen(planner, node, object);
+    let progress = seen.map(|order| order.progress);
+    if node.provision_state == S::CleanFailed || progress == Some(CleaningProgress::Failed) {
+        return Ok(Some(failed(seen, node, object, planner)));
+    }
+    if !matches!(node.provision_state, S::Manageable | S::Available) {
+        return Ok(None);
+    }
+    if let Some(left) = planner.facts.unanswered {
+        return Err(Decision::Wait(wait::on_lost_response(left)));
+    }
+    let is_seen = progress == Some(CleaningProgress::Begun);
+    if let Order::Ordered { changed, .. } = order
+        && !is_seen
+        && !firmware::has_changed(changed, node)
+    {
+        return Ok(Some(firmware::without_order(object, &firmware::ordered(object), now)));
+    }
+    let versions = versions(planner)?;
+    let unproven = firmware::unproven(object, versions);
+    Ok(Some(if is_seen || unproven.is_empty() {
+        firmware::with_success(object, versions, now)
+    } else {
+        firmware::without_order(object, &unproven, now)
+    }))
+}
+
+fn versions<'a>(planner: &Planner<'a>) -> PlanResult<&'a [FirmwareComponent]> {
+    match planner.facts.versions {
+        Observed::Present(versions) => Ok(versions),
+        Observed::Absent => Ok(&[]),
+        Observed::Unknown(_) => Err(Decision::read(Read::Versions)),
+    }
+}
+
+/// After a failure what had ended stays made.
+fn failed(
+    seen: Option<&CleaningOrder>,
+    node: &Node,
+    object: &HostFirmwareComponents,
+    planner: &Planner<'_>,
+) -> HostFirmwareComponents {
+    let shown = firmware::left(node);
+    let left = seen.and_then(|order| order.left.as_ref());
+    let left = left.or_else(|| Some(&shown).filter(|left| !left.is_empty()));
+    let lost = firmware::not_ended(object, left);
+    if lost.is_empty() {
+        firmware::with_success(object, &[], planner.facts.now)
+    } else {
+        firmware::with_failure(object, &lost, planner.facts.now)
+    }
+}
+
+/// Of an order whose node Ironic has lost: its BMC may still write the firmware, which a cleaning would cut by a reboot.
+fn lost(planner: &mut Planner<'_>, node: &Node, object: &HostFirmwareComponents) -> PlanResult<Changed> {
+    let now = planner.facts.now;
+    let versions = match node.provision_state {
+        S::Manageable | S::Available => versions(planner)?,
+        _ => &[],
+    };
+    let unproven = firmware::unproven(object, versions);
+    if unproven.is_empty() && !firmware::ordered(object).is_empty() {
+        return Ok(Some(firmware::with_success(object, versions, now)));
+    }
+    let passed = firmware::ordered_at(object).and_then(|at| (now.get() - at.get()).to_std().ok());
+    let left = GIVEN_UP.saturating_sub(passed.unwrap_or(Duration::ZERO));
+    if left.is_zero() {
+        return Ok(Some(firmware::without_order(object, &unproven, now)));
+    }
+    let message = format!(
+        "{NODE_LOST}{}), so the machine is not touched until its BMC must have ended that, about two hours after it was ordered; what \
+         is not made then is made again",
+        firmware::names_text(&unproven)
+    );
+    Err(hold(planner, message, left))
+}
+
+/// What a Go manager recorded counts as made unless a preparation failed that it may belong to: it records updates when it begins
+/// with them.
+fn taken_over(planner: &Planner<'_>, node: &Node, object: &HostFirmwareComponents) -> Changed {
+    let recorded = planner.recorded_error(ErrorType::Preparation);
+    let is_of_operation = |message: &&str| !is_of_firmware(message) && !firmware::is_of_updates(message);
+    let has_failed = node.provision_state == S::CleanFailed || recorded.filter(is_of_operation).is_some();
+    let doubtful = firmware::of_others(object);
+    let may_have_failed = planner.facts.began_elsewhere && has_failed && !doubtful.is_empty();
+    may_have_failed.then(|| firmware::with_failure(object, &doubtful, planner.facts.now))
+}
+
+/// Writes the record before anything else.
+fn record(
+    planner: &mut Planner<'_>,
+    object: &HostFirmwareComponents,
+    changed: &HostFirmwareComponents,
+) -> PlanResult<()> {
+    let Some(patch) = status_patch(object, changed) else {
+        return Ok(());
+    };
+    require_recordable(planner)?;
+    planner.add(Action::RecordUpdates(patch));
+    Err(Decision::Wait(Next::Requeue))
+}
