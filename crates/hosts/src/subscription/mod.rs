@@ -26,6 +26,7 @@ mod watches;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use metal3_api::metal3::v1alpha1::BMCEventSubscription;
 use metal3_domain::clock::Clock;
@@ -55,6 +56,8 @@ pub use watches::{Caches, SubscriptionIndexes};
 const STEPS: usize = 256;
 /// Ironic waits for the BMC in each request, so that one dead BMC would delay the others.
 const WORKERS: usize = 4;
+/// How soon a subscription looks again whether another one of its host has its turn.
+const TURN: Duration = Duration::from_secs(1);
 
 /// The dependencies of the controller.
 pub struct Parts {
@@ -142,7 +145,10 @@ impl Reconciler for SubscriptionReconciler {
         else {
             return Ok(self.without_object(key));
         };
-        let _turn = self.turns.take(&host).await;
+        let Some(_turn) = self.turns.take(&host) else {
+            // A worker that waited would be missing to the other hosts.
+            return Ok(Next::RequeueAfter(TURN));
+        };
         let Observed::Present(object) = self.caches.subscriptions.find(key) else {
             return Ok(self.without_object(key));
         };

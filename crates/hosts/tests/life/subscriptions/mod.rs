@@ -239,6 +239,28 @@ async fn bmc_that_does_not_respond_is_asked_again_until_it_does() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn slow_bmc_with_many_subscriptions_delays_no_other_host() {
+    let env = env_with_host().await;
+    env.host(2, json!({})).await;
+    env.until_state(2, "available").await;
+    sleep(MINUTES).await;
+    env.interceptor.log().late = Some("GET nodes/_/vendor_passthru");
+    for index in 0..8 {
+        subscribe(&env, &format!("events-{index}")).await;
+    }
+    sleep(Duration::from_secs(5)).await;
+    let mut of_other = document("other", DESTINATION);
+    of_other["spec"]["hostName"] = "host-2".into();
+    env.make::<BMCEventSubscription>(of_other).await;
+    sleep(Duration::from_secs(40)).await;
+    assert!(get(&env, "other").await.status.subscription_id.is_some());
+    assert!(in_bmc(&env).len() < 8, "the BMC is slow");
+    for index in 0..8 {
+        until_created(&env, &format!("events-{index}")).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn subscription_of_a_host_with_another_node_is_kept_or_created_again() {
     for is_reset in [false, true] {
         let env = env_with_host().await;
