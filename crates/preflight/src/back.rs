@@ -12,12 +12,13 @@ use metal3_api::kind::Kind;
 use metal3_api::meta::ConditionStatus;
 use metal3_api::metal3::names::SUBSCRIPTION_RECORD_ANNOTATION;
 use metal3_api::metal3::v1alpha1::{BMCEventSubscription, BareMetalHost, HostFirmwareComponents, HostFirmwareSettings};
+use serde_json::Value;
 
 use crate::facts::Facts;
 use crate::finding::{Decision, Finding};
 use crate::hosts;
 use crate::managers::{Manager, Series};
-use crate::objects::Objects;
+use crate::objects::{KindName, Objects, named};
 
 /// The first release that knows the block on moves, and a Cluster as the consumer of a kept host.
 const KNOWS_BLOCKS: Series = Series::new(1, 14);
@@ -30,10 +31,17 @@ const HAND_BACK: &str = "capm3 hand-back removes it, after this program was scal
     validatingwebhookconfiguration/ipam-validating-webhook-configuration \
     mutatingwebhookconfiguration/ipam-mutating-webhook-configuration";
 
+/// The same for those of machines.
+const OWNERS: &str = "capm3 hand-back gives them the older version, after this program was scaled to 0, objects are stored in the \
+    older version, and the webhooks of machines were deleted: kubectl delete --ignore-not-found \
+    validatingwebhookconfiguration/capm3-validating-webhook-configuration \
+    mutatingwebhookconfiguration/capm3-mutating-webhook-configuration";
+
 pub(crate) fn findings(facts: &Facts, managers: &[Manager], to: Series) -> Vec<Finding> {
     let objects = &facts.objects;
     let mut findings = Vec::new();
     findings.extend(stored_versions(facts, to));
+    findings.extend(owners(objects, to));
     findings.extend(undecided(objects));
     findings.extend(hosts::continued(facts));
     findings.extend(blocked_or_kept(objects, to));
@@ -69,6 +77,30 @@ fn stored_versions(facts: &Facts, to: Series) -> Option<Finding> {
         what,
         cure,
     ))
+}
+
+/// The garbage collector deletes no object one of whose owners is of a version that is not served.
+fn owners(objects: &Objects, to: Series) -> Option<Finding> {
+    if to >= HAS_V1BETA2 {
+        return None;
+    }
+    let newer = Metal3Machine::group_version();
+    let has_newer = |document: &&Value| {
+        let owners = document.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+        owners.into_iter().flatten().any(|owner| owner["apiVersion"] == newer)
+    };
+    let of_kind = |(kind, documents): (&KindName, &Vec<Value>)| -> Vec<String> {
+        let owned = documents.iter().filter(has_newer);
+        owned.map(|document| named(kind.kind, document)).collect()
+    };
+    let owned: BTreeSet<String> = objects.iter().flat_map(of_kind).collect();
+    let first = owned.first()?;
+    let what = format!(
+        "{} of them, as that of {first}, and those of the Secrets of machines are of {newer}, which release {to} does not serve: \
+         an object with such an owner is not deleted with it",
+        owned.len()
+    );
+    Some(Finding::new(Decision::Go, "owner references", what, OWNERS))
 }
 
 /// A Go manager deprovisions the host of such a machine, and cleans its disks.

@@ -8,7 +8,7 @@ use metal3_api::cluster::IPAddressClaim;
 use metal3_api::infrastructure::names::{BLOCK_MOVE_ANNOTATION, CLUSTER_FINALIZER, NODE_REUSE_LABEL};
 use metal3_api::infrastructure::v1beta1;
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3Machine, Metal3MachineTemplate};
-use metal3_api::ipam::v1alpha1::IPPool;
+use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
 use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::{
     BMCEventSubscription, BareMetalHost, DataImage, HostFirmwareComponents, HostFirmwareSettings,
@@ -368,6 +368,22 @@ fn way_back_to_a_release_without_the_stored_version_is_refused() {
         let mut facts = facts(Direction::Back(to));
         facts.crds = vec![crd.clone()];
         assert_eq!(report(facts).decision, expected, "{to}");
+    }
+}
+
+#[test]
+fn owners_of_a_version_that_the_release_does_not_serve_are_named() {
+    let table = [(12, "v1beta2", true), (12, "v1beta1", false), (13, "v1beta2", false)];
+    for (minor, version, is_named) in table {
+        let owner = json!({ "apiVersion": format!("infrastructure.cluster.x-k8s.io/{version}"), "kind": "Metal3Data", "name": "a",
+            "uid": "u" });
+        let claim = json!({ "metadata": { "ownerReferences": [owner] }, "spec": { "pool": { "name": "p" } } });
+        let found = about(back::<IPClaim>(Series::new(1, minor), claim), "owner references");
+        let expected = "as that of IPClaim lab/a, and those of the Secrets";
+        let is_it = |(of, text): &(Decision, String)| {
+            *of == Decision::Go && text.contains(expected) && text.contains("hand-back")
+        };
+        assert_eq!(found.iter().any(is_it), is_named, "1.{minor} {version}: {found:?}");
     }
 }
 

@@ -186,3 +186,21 @@ fn host_in_flight_or_with_an_error_is_named_on_the_way_back_too() {
     let failed = json!({ "status": { "errorType": "power management error" } });
     assert!(named("provisioned", failed));
 }
+
+#[test]
+fn host_without_firmware_settings_is_named_on_the_way_back() {
+    for (settings_of, is_named) in [(None, true), (Some("b"), true), (Some("a"), false)] {
+        let mut facts = back::<BareMetalHost>(Series::new(1, 14), host("available", json!({})));
+        if let Some(name) = settings_of {
+            let settings =
+                object::<HostFirmwareSettings>(json!({ "metadata": { "name": name }, "spec": { "settings": {} } }));
+            facts
+                .objects
+                .insert(KindName::of::<HostFirmwareSettings>(), vec![settings]);
+        }
+        let found = about(facts, "BareMetalHost lab/a");
+        let is_it =
+            |(of, text): &(Decision, String)| *of == Decision::Go && text.contains("has no HostFirmwareSettings");
+        assert_eq!(found.iter().any(is_it), is_named, "{settings_of:?}: {found:?}");
+    }
+}
