@@ -69,15 +69,19 @@ impl Installer<'_> {
     }
 
     /// Removes from objects what the older release would leave on them for ever. Nothing answers the webhooks of addresses any
-    /// more, as those of hosts, which are gone already.
+    /// more, as those of hosts, which are gone already; those of machines are in the way only where their objects are changed.
     pub(super) fn hand_back(&self) -> anyhow::Result<()> {
-        for task in ["validating", "mutating"] {
-            let (kind, name) = (
-                format!("{task}webhookconfiguration"),
-                format!("ipam-{task}-webhook-configuration"),
-            );
-            let delete = ["kubectl", "delete", "--ignore-not-found", &kind, &name];
-            self.session.must(self.stack(), &delete)?;
+        let is_older = !self.upstream.release.older().is_empty();
+        let products: &[&str] = if is_older { &["ipam", "capm3"] } else { &["ipam"] };
+        for product in products {
+            for task in ["validating", "mutating"] {
+                let (kind, name) = (
+                    format!("{task}webhookconfiguration"),
+                    format!("{product}-{task}-webhook-configuration"),
+                );
+                let delete = ["kubectl", "delete", "--ignore-not-found", &kind, &name];
+                self.session.must(self.stack(), &delete)?;
+            }
         }
         let program = self.program.to_str().context("the program's name is not text")?;
         let kubeconfig = format!("--kubeconfig={}", self.stack().places.kubeconfig(ADMIN).display());

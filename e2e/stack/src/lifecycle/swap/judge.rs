@@ -1,5 +1,6 @@
 //! The invariants of a switch. Pure: from what was recorded to a line per violation.
 
+mod owners;
 mod preflight;
 mod writes;
 
@@ -12,7 +13,7 @@ use super::logs::{Order, Verb, Write};
 use super::managers::Way;
 use super::plain::Refusal;
 use super::products::{Family, products};
-use super::record::{Mark, Secret, Version, Versions};
+use super::record::{Mark, Owner, Secret, Version, Versions};
 use super::release::GoRelease;
 use super::stage::{FAILED, InFlight, MACHINES, OF_CLUSTER, REBOOTED, SWITCHED, host};
 use crate::claim::Proof;
@@ -69,6 +70,7 @@ pub(super) const INVARIANTS: &[Invariant] = &[
     ("no_machine_at_rest_changes_power_or_disks", Turn::machines_at_rest),
     ("no_uid_address_consumer_or_provider_id_changes", Turn::identities),
     ("no_secret_changes", Turn::secrets),
+    ("each_owner_reference_is_of_a_served_version", Turn::owners),
     ("each_host_at_rest_gets_at_most_one_write", Turn::one_write),
     ("each_host_at_rest_has_the_same_state_and_error", Turn::states),
     ("preflight_stops_the_switch_for_what_is_lost_only", Turn::stopped),
@@ -330,7 +332,7 @@ impl Turn {
     /// UID.
     fn ended_with_its_owner(&self, secret: &Secret) -> bool {
         let has = |object: &Value, uid: &str| object["metadata"]["uid"] == uid;
-        secret.owners.iter().any(|uid| {
+        secret.owners.iter().any(|Owner { uid, .. }| {
             let mut all = self.versions.values();
             let recorded = all.find(|versions| versions.iter().any(|one| has(&one.object, uid)));
             recorded.is_some_and(|versions| self.at(versions, 2).is_none_or(|now| !has(&now, uid)))

@@ -32,8 +32,26 @@ pub(super) struct Mark {
 pub(super) struct Secret {
     pub(super) uid: String,
     pub(super) content: String,
-    /// The UIDs of its owners.
-    pub(super) owners: Vec<String>,
+    pub(super) owners: Vec<Owner>,
+}
+
+/// An owner reference.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Owner {
+    pub(super) uid: String,
+    /// The group and the version of its kind.
+    pub(super) api_version: String,
+}
+
+impl Owner {
+    pub(super) fn all_of(object: &Value) -> Vec<Self> {
+        let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+        let owner = |owner: &Value| Self {
+            uid: text(&owner["uid"]),
+            api_version: text(&owner["apiVersion"]),
+        };
+        owners.map(owner).collect()
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -58,11 +76,10 @@ impl Mark {
             ..Self::default()
         };
         for secret in secrets["items"].as_array().into_iter().flatten() {
-            let owners = secret["metadata"]["ownerReferences"].as_array().into_iter().flatten();
             let recorded = Secret {
                 uid: text(&secret["metadata"]["uid"]),
                 content: secret["data"].to_string(),
-                owners: owners.map(|owner| text(&owner["uid"])).collect(),
+                owners: Owner::all_of(secret),
             };
             mark.secrets.insert(text(&secret["metadata"]["name"]), recorded);
         }

@@ -74,6 +74,16 @@ impl GoRelease {
         }
     }
 
+    /// The newest release that has machines in `v1beta1` only.
+    #[cfg(test)]
+    pub(super) fn older_for_test() -> Self {
+        Self {
+            series: (1, 12),
+            older: BTreeSet::from([MACHINES.to_owned()]),
+            ..Self::for_test()
+        }
+    }
+
     /// As `capm3 preflight --to` takes it.
     pub(super) fn series(&self) -> String {
         format!("{}.{}", self.series.0, self.series.1)

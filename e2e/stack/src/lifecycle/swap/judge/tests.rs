@@ -1,11 +1,11 @@
 use serde_json::json;
 
-use super::super::record::{MachineState, Secret};
+use super::super::record::{MachineState, Owner, Secret};
 use super::*;
 use crate::lifecycle::swap::stage::stops;
 
 /// A switch in which nothing happens except what was ordered.
-fn quiet() -> Turn {
+pub(super) fn quiet() -> Turn {
     let work = InFlight::of(0);
     let mut turn = Turn {
         to: Family::Ours,
@@ -109,7 +109,10 @@ fn leads(user: &str, lease: &str) -> Write {
 /// A Secret with this owner is there at first, and not at the end.
 fn lose_secret(turn: &mut Turn, owner: &str) {
     let secret = Secret {
-        owners: vec![owner.to_owned()],
+        owners: vec![Owner {
+            uid: owner.to_owned(),
+            ..Owner::default()
+        }],
         ..Secret::default()
     };
     turn.marks[0].secrets.insert("s".to_owned(), secret);
@@ -148,7 +151,7 @@ type Violation = (&'static str, Box<dyn Fn(&mut Turn)>);
 fn each_invariant_has_a_violation() {
     let [hosts, addresses, _] = products(&GoRelease::for_test());
     let (user, of_addresses) = (hosts.user(), addresses.user());
-    let table: [Violation; 25] = [
+    let table: [Violation; 26] = [
         ("no_product", Box::new(|turn| turn.gaps[1].1 = None)),
         ("no_product", Box::new(|turn| turn.gaps[2].1 = Some(20_001))),
         ("preflight_stops", Box::new(|turn| turn.stops.clear())),
@@ -204,6 +207,16 @@ fn each_invariant_has_a_violation() {
             Box::new(|turn| {
                 lose_secret(turn, "not recorded");
                 turn.work.workers = InFlight::of(1).workers;
+            }),
+        ),
+        (
+            "each_owner",
+            Box::new(|turn| {
+                (turn.to, turn.release) = (Family::Go, GoRelease::older_for_test());
+                lose_secret(turn, "u");
+                let mut secret = turn.marks[0].secrets["s"].clone();
+                "infrastructure.cluster.x-k8s.io/v1beta2".clone_into(&mut secret.owners[0].api_version);
+                turn.marks[2].secrets.insert("s".to_owned(), secret);
             }),
         ),
         ("work_in", Box::new(|turn| turn.begun.clear())),
