@@ -471,6 +471,22 @@ fn unserved() -> [(&'static str, Value, &'static str); 7] {
 }
 
 #[test]
+fn update_needs_a_url_that_ironic_fetches_updates_from() {
+    for (url, is_accepted) in [
+        ("https://f/1", true),
+        ("swift://container/1", true),
+        ("ftp://f/1", false),
+        ("oci://f/1", false),
+        ("file:///1", false),
+    ] {
+        let spec = json!({ "updates": [{ "component": "bios", "url": url }] });
+        let decision = create(&object("HostFirmwareComponents", &json!({}), &spec));
+        let refused = rules(&decision).contains(&"update-url-fetchable");
+        assert_eq!(refused, !is_accepted, "{url}");
+    }
+}
+
+#[test]
 fn each_kind_of_the_group_without_a_controller_warns() {
     let consequences = unserved();
     let served = [

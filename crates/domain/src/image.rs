@@ -19,6 +19,8 @@ pub use unverified::Unverified;
 
 /// URL schemes that Ironic can fetch an image from.
 const SCHEMES: [&str; 5] = ["http", "https", "ftp", "gopher", "oci"];
+/// The schemes of updates of the firmware: those of `download_to_temp` of Ironic's Redfish driver but `file`, which is a file of Ironic.
+const FIRMWARE_SCHEMES: [&str; 3] = ["http", "https", "swift"];
 
 /// The begin of the URL of an image in a registry, in any case.
 const OCI: &str = "oci://";
@@ -214,11 +216,28 @@ pub fn check_machine_image(fields: &ImageFields<'_>) -> Vec<ImageError> {
 /// Checks a URL that Ironic or a management controller fetches from.
 #[must_use]
 pub fn check_url(url: &str) -> Option<ImageError> {
+    match scheme(url) {
+        Ok(scheme) if SCHEMES.contains(&scheme.as_str()) => None,
+        Ok(scheme) => Some(ImageError::UrlScheme { scheme }),
+        Err(error) => Some(error),
+    }
+}
+
+/// Checks the URL of an update of the firmware. `swift` is for installations whose Ironic is set up for it.
+#[must_use]
+pub fn check_firmware_url(url: &str) -> Option<ImageError> {
+    match scheme(url) {
+        Ok(scheme) if FIRMWARE_SCHEMES.contains(&scheme.as_str()) => None,
+        Ok(scheme) => Some(ImageError::FirmwareScheme { scheme }),
+        Err(error) => Some(error),
+    }
+}
+
+fn scheme(url: &str) -> Result<String, ImageError> {
     match Uri::parse_request(url) {
-        Err(_) if url.is_empty() => Some(ImageError::UrlMissing),
-        Err(error) => Some(ImageError::Url(error)),
-        Ok(uri) if !SCHEMES.contains(&uri.scheme.as_str()) => Some(ImageError::UrlScheme { scheme: uri.scheme }),
-        Ok(_) => None,
+        Ok(uri) => Ok(uri.scheme),
+        Err(_) if url.is_empty() => Err(ImageError::UrlMissing),
+        Err(error) => Err(ImageError::Url(error)),
     }
 }
 

@@ -42,6 +42,12 @@ pub enum ImageError {
         /// The scheme in lower case.
         scheme: String,
     },
+    /// A scheme that Ironic cannot fetch an update of the firmware from.
+    #[error("the URL's scheme {scheme:?} cannot be fetched for an update; use http or https")]
+    FirmwareScheme {
+        /// The scheme in lower case.
+        scheme: String,
+    },
     /// A disk image without a checksum.
     #[error("the checksum is missing; set it to the image's digest or to the URL of a file of digests")]
     ChecksumMissing,
@@ -74,7 +80,11 @@ impl ImageError {
     pub const fn field(&self) -> ImageField {
         match self {
             Self::Missing => ImageField::Image,
-            Self::UrlMissing | Self::Url(_) | Self::UrlScheme { .. } | Self::RegistryUser => ImageField::Url,
+            Self::UrlMissing
+            | Self::Url(_)
+            | Self::UrlScheme { .. }
+            | Self::FirmwareScheme { .. }
+            | Self::RegistryUser => ImageField::Url,
             Self::ChecksumMissing | Self::ChecksumUrl(_) | Self::ChecksumForbidden => ImageField::Checksum,
             Self::ChecksumTypeForbidden | Self::ChecksumType { .. } => ImageField::ChecksumType,
             Self::DiskFormat { .. } => ImageField::DiskFormat,
