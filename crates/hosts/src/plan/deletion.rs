@@ -186,9 +186,12 @@ pub(crate) fn delete_node(planner: &mut Planner<'_>, node: &Node, is_forced: boo
             disruptive_transition(planner, node, Transition::Delete, reason_of_deletion(planner))?;
             return Err(wait_for_end(planner, node));
         }
-        // Ironic aborts it after a step that cannot be interrupted.
+        // Ironic aborts it after a step that cannot be interrupted, unless the node is in maintenance, in which it deletes it.
         S::CleanWait if node.clean_step.get("abort_after") == Some(&Value::Bool(true)) => {
-            return Err(wait_for_end(planner, node));
+            if !node.maintenance || !planner.is_deleting() {
+                return Err(wait_for_end(planner, node));
+            }
+            require_live_reads(planner, Impact::RemovesRecord)?;
         }
         S::InspectWait | S::CleanWait | S::ServiceWait | S::WaitCallBack if is_forced => {
             require_live_reads(planner, Impact::RemovesRecord)?;

@@ -317,10 +317,10 @@ async fn maintenance_that_began_during_a_cleaning_lasts_until_its_operator_ends_
     env.until(1, "report of the maintenance", is_reported).await;
     env.set_faults(1, &[]);
     sleep(Duration::from_hours(24)).await;
-    let failed = env.node(1).await.unwrap();
-    assert_eq!(failed.provision_state, ProvisionState::CleanFailed);
+    let node_now = env.node(1).await.unwrap();
+    assert_eq!(node_now.provision_state, ProvisionState::CleanWait);
     assert!(is_reported(env.get(1).await.as_ref()));
-    assert!(failed.maintenance && failed.maintenance_reason.as_deref() == Some("disk swap"));
+    assert!(node_now.maintenance && node_now.maintenance_reason.as_deref() == Some("disk swap"));
     client.send(&calls::node::clear_maintenance(&node)).await.unwrap();
     env.until_state(1, "available").await;
 }

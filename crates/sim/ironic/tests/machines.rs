@@ -521,7 +521,7 @@ async fn updates_that_a_timeout_left_are_discarded_in_maintenance_only() {
 async fn updates_that_are_left_are_made_or_fail_in_the_next_cleaning() {
     for (then, made, state) in [
         (FirmwareUpdates::Succeed, 1, ProvisionState::Manageable),
-        (FirmwareUpdates::Fail, 0, ProvisionState::CleanFailed),
+        (FirmwareUpdates::Fail, 0, ProvisionState::CleanWait),
     ] {
         let fixture = Fixture::new();
         let node = fixture.register(json!({})).await;
@@ -537,8 +537,8 @@ async fn updates_that_are_left_are_made_or_fail_in_the_next_cleaning() {
         assert!(shown.firmware_left().is_empty(), "{then:?}");
         let flashed = fixture.ironic.machine_at(BMC, |machine| machine.flashed.len());
         assert_eq!(flashed, Some(made), "{then:?}");
-        // No step had begun, so Ironic sets no fault.
-        let is_failed = state == ProvisionState::CleanFailed;
+        // No step had begun, so Ironic sets neither a fault nor the failed state.
+        let is_failed = state == ProvisionState::CleanWait;
         assert_eq!((shown.maintenance, shown.fault), (is_failed, None), "{then:?}");
     }
 }

@@ -13,7 +13,7 @@ use super::provisioning::{cleaning_failure, require_allowed_image};
 use super::register::ensure_registered;
 use super::shared::{
     SERVICE_FAULT, clear_error, end_own_maintenance, recover, request_transition, require_operable, require_slot,
-    unexpected_state, wait_for_service,
+    unexpected_state, wait_for_cleaning, wait_for_service,
 };
 use crate::action::Count;
 use crate::facts::NodeFreshness;
@@ -70,7 +70,8 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             }
             request_transition(planner, node, Transition::Manage)
         }
-        S::Deleting | S::Cleaning | S::CleanWait | S::Deploying | S::Adopting | S::Verifying => {
+        S::CleanWait => wait_for_cleaning(planner, node),
+        S::Deleting | S::Cleaning | S::Deploying | S::Adopting | S::Verifying => {
             Ok(Decision::Wait(wait::on_node("Ironic is busy")))
         }
         S::Inspecting | S::InspectWait => Ok(Decision::Wait(wait::on_node("Ironic is inspecting the hardware"))),

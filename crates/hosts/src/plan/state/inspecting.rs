@@ -66,7 +66,8 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
                 Observed::Present(found) => done(planner, found),
             }
         }
-        S::Verifying | S::Cleaning | S::CleanWait | S::Adopting => Ok(Decision::Wait(wait::on_node("Ironic is busy"))),
+        S::CleanWait => super::shared::wait_for_cleaning(planner, node),
+        S::Verifying | S::Cleaning | S::Adopting => Ok(Decision::Wait(wait::on_node("Ironic is busy"))),
         S::CleanFailed | S::AdoptFailed => {
             require_recoverable(planner, node)?;
             let error = node.last_error.as_deref().unwrap_or("no details");

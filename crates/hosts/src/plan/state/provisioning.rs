@@ -21,7 +21,7 @@ use super::register::ensure_registered;
 use super::registry_login::registry_login;
 use super::shared::{
     clear_error, failure_reason, recover, require_operable, require_recoverable, require_slot, unexpected_state,
-    wait_for_service,
+    wait_for_cleaning, wait_for_service,
 };
 use super::volumes::root_device_hints;
 use crate::action::{Count, Impact, Request};
@@ -75,7 +75,11 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             clear_error(planner);
             Ok(Decision::Wait(wait::on_node("Ironic is removing the deployment")))
         }
-        S::Cleaning | S::CleanWait | S::Deploying | S::WaitCallBack | S::Adopting => {
+        S::CleanWait => {
+            remove_annotation(planner, REBOOT_ANNOTATION);
+            wait_for_cleaning(planner, node)
+        }
+        S::Cleaning | S::Deploying | S::WaitCallBack | S::Adopting => {
             // The deployment powers the machine on, or is restarted already.
             remove_annotation(planner, REBOOT_ANNOTATION);
             Ok(Decision::Wait(wait::on_node("Ironic is busy")))

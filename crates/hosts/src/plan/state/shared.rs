@@ -63,13 +63,7 @@ pub(super) fn require_idle(planner: &mut Planner<'_>, node: &Node) -> PlanResult
             planner.retry_node_failure(Failure::retryable(ErrorType::Preparation, error))?;
             Err(recover(planner, node)?)
         }
-        // Ironic ignores the agent of a node in maintenance, and knows no timeout then.
-        S::CleanWait if is_of_left_updates(node) => Err(abort(planner, node)?),
-        S::CleanWait => {
-            require_operable(planner, node)?;
-            end_error_of_inoperable_node(planner);
-            Err(Decision::Wait(wait::on_node("Ironic is busy")))
-        }
+        S::CleanWait => Err(wait_for_cleaning(planner, node)?),
         S::Cleaning | S::Inspecting | S::InspectWait | S::Deleting | S::Adopting => {
             Err(Decision::Wait(wait::on_node("Ironic is busy")))
         }
@@ -81,11 +75,17 @@ pub(super) fn require_idle(planner: &mut Planner<'_>, node: &Node) -> PlanResult
     }
 }
 
-/// Clears an error about a maintenance or a fault that is over, while the operation goes on.
-fn end_error_of_inoperable_node(planner: &mut Planner<'_>) {
+/// Waits for a cleaning that waits for its agent. Ironic ignores the agent of a node in maintenance, and knows no timeout then.
+pub(super) fn wait_for_cleaning(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
+    if is_of_left_updates(node) {
+        return abort(planner, node);
+    }
+    require_operable(planner, node)?;
     if is_of_inoperable_node(&planner.host().status.error_message) {
+        // That is over, and the operation goes on.
         clear_error(planner);
     }
+    Ok(Decision::Wait(wait::on_node("Ironic is busy")))
 }
 
 /// Records that the node is in an unexpected state, and leaves it (differs: `host-unexpected-state`).

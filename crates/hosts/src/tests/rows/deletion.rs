@@ -283,6 +283,20 @@ pub(super) fn deletion() -> Vec<Row> {
             "node to be deleted while it waits",
             "requests abort, waits for the node",
         ),
+        deleting()
+            .node_with("clean wait", json!({ "clean_step": { "abort_after": true } }))
+            .live()
+            .row("the same, in a step that cannot be interrupted", "waits for the node"),
+        deleting()
+            .node_with(
+                "clean wait",
+                json!({ "clean_step": { "abort_after": true }, "maintenance": true }),
+            )
+            .live()
+            .row(
+                "the same, which Ironic does not go on with",
+                "requests delete node, replan",
+            ),
         deleting().node("wait call-back").live().row(
             "node to be deleted during a deployment",
             "requests abort, waits for the node",

@@ -71,6 +71,8 @@ pub(super) fn removal() -> Vec<Row> {
         deprovisioning().spec_image("a").node("deleting").row("the image is requested again, too late", "waits for the node"),
         deprovisioning().node("cleaning").row("in progress", "waits for the node"),
         deprovisioning().node("deploying").row("deployment in progress", "waits for the node"),
+        deprovisioning().node_with("clean wait", json!({ "maintenance": true, "maintenance_reason": "disk swap" })).row("a person works at a machine that is cleaned", "writes the status, provisioning error: the node is in maintenance (disk swap), so Ironic does not operate it; end its maintenance in Ironic, waits for the node"),
+        deprovisioning().node("clean wait").status(failing("provisioning error", "the node is in maintenance (disk swap)", 1)).row("the same, recorded, and ended", "writes the status, error cleared, waits for the node"),
         deprovisioning().node_with("clean failed", json!({ "last_error": "disk", "maintenance": true, "fault": "clean failure" })).row("cleaning failed", "writes the status, provisioning error: Cleaning failed: disk, waits for a time"),
         deprovisioning().node_with("clean failed", json!({ "last_error": "disk", "maintenance": true, "fault": "clean failure" })).status(failing("provisioning error", "Cleaning failed: disk", 1)).row("cleaning failed, recorded", "waits for a time"),
         deprovisioning().node_with("clean failed", json!({ "last_error": "disk", "maintenance": true, "fault": "clean failure" })).status(failing("provisioning error", "Cleaning failed: disk", 1)).live().hours_later(1).row("cleaning failed, recorded and later", "requests clear maintenance, requests manage, writes the status, error cleared, waits for the node"),
