@@ -100,6 +100,8 @@ pub struct Facts<'a> {
     pub versions: Observed<&'a [FirmwareComponent]>,
     /// The API server refused this process the report about this generation of the HostFirmwareSettings.
     pub is_settings_report_refused: bool,
+    /// The same of the HostFirmwareComponents.
+    pub is_components_report_refused: bool,
     /// The API server refused this process a change of their status some minutes ago.
     pub is_firmware_status_refused: bool,
     /// How long this process observes updates of the firmware that have not ended, in a node that is not cleaned. `None`: it has

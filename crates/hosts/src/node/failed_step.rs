@@ -23,6 +23,8 @@ pub(crate) const FIRMWARE_FAILED: [&str; 2] = ["Firmware update failed for node 
 pub enum FailedStep {
     /// One of the RAID interface.
     Raid,
+    /// One for the firmware, or that of another interface while Ironic polled an update that an earlier cleaning left.
+    Firmware,
     /// One of another interface.
     Other,
     /// None: so an agent that does not start, or an operator who ends the cleaning. Also one that Ironic rejected before the first
@@ -34,9 +36,11 @@ impl FailedStep {
     /// The step that this error names: as `raid.create_configuration`, or as the dictionary of the step.
     #[must_use]
     pub fn of(error: &str) -> Self {
+        let is_of_update = FIRMWARE_FAILED.iter().any(|form| error.contains(form));
         let mut named = INTERFACES.into_iter().filter(|interface| is_named(error, interface));
         match (is_named(error, "raid"), named.next()) {
             (true, _) => Self::Raid,
+            (false, _) if is_of_update => Self::Firmware,
             (false, Some(_)) if !error.contains(NOT_BEGUN) => Self::Other,
             (false, _) => Self::Unnamed,
         }
@@ -51,10 +55,6 @@ fn is_named(error: &str, interface: &str) -> bool {
         // Redfish names the step of the BIOS without its interface in front.
         format!("{} apply_configuration", interface.to_uppercase()),
     ];
-    // Nor that of the firmware.
-    if interface == "firmware" && FIRMWARE_FAILED.iter().any(|form| error.contains(form)) {
-        return true;
-    }
     forms.iter().any(|form| error.contains(form))
 }
 
@@ -91,7 +91,7 @@ mod tests {
             ),
             (
                 "Firmware update failed for node N, firmware http://f/raid.bin. Error: no",
-                FailedStep::Other,
+                FailedStep::Firmware,
             ),
             (
                 "the cleaning with updates of the firmware (bios) failed: Timeout reached while cleaning the node.",

@@ -232,6 +232,12 @@ pub fn is_made_now(node: &Node) -> bool {
     steps.any(|step| step.interface == INTERFACE && step.step == CREATION)
 }
 
+/// Whether these steps change volumes.
+#[must_use]
+pub fn is_in(steps: &[Step]) -> bool {
+    steps.iter().any(|step| step.interface == INTERFACE)
+}
+
 /// Whether Ironic's order for the node is for these volumes.
 #[must_use]
 pub fn is_ordered(node: &Node, logical_disks: &[Value]) -> bool {

@@ -18,6 +18,7 @@ use crate::action::{Action, Audit, Impact, Request};
 use crate::facts::{HostFreshness, NodeFreshness, Read};
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, HELD, reason};
 use crate::node;
+use crate::node::firmware::{self, Files};
 use crate::plan::error::{Failure, IN_IRONIC};
 use crate::plan::ownership::{SERVES, has_no_other_instance, may_switch_power};
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
@@ -31,11 +32,14 @@ pub(crate) fn request_disruptive(
     why: &str,
 ) -> PlanResult<()> {
     let impact = request.impact();
-    if matches!(
-        request,
-        Request::Provision(_, Transition::Clean(_) | Transition::Provide)
-    ) {
-        require_none_left(planner, node)?;
+    match &request {
+        Request::Provision(_, Transition::Clean(steps)) => {
+            require_none_left(planner, node, &firmware::first_in(steps))?;
+        }
+        Request::Provision(_, Transition::Provide | Transition::Deploy { .. }) => {
+            require_none_left(planner, node, &Files::new())?;
+        }
+        _ => {}
     }
     match impact {
         Impact::Erases => require_unused(planner, node, &request)?,

@@ -125,9 +125,10 @@ impl Executor<'_> {
                 }) => {
                     if is_of_components {
                         self.firmware_records.record(self.key, true, self.clock.monotonic());
+                        let components = observed.firmware_components.present();
+                        components.inspect(|object| self.firmware_records.refuse_report(self.key, &***object));
                     } else if let Observed::Present(settings) = &observed.firmware_settings {
-                        self.firmware_records
-                            .refuse_report(self.key, settings.metadata.generation);
+                        self.firmware_records.refuse_report(self.key, &**settings);
                     }
                     tracing::warn!(host = %self.key, "a report about its BIOS settings or firmware is not permitted; look at the roles");
                 }

@@ -1,20 +1,24 @@
 //! What this process remembers of updates of the firmware: those that a node keeps, and a record that was refused.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use metal3_api::metal3::v1alpha1::HostFirmwareSettings;
+use kube_core::Resource;
 use metal3_domain::clock::Monotonic;
 use metal3_domain::ids::NodeUuid;
 use metal3_ironic::model::node::Node;
 use metal3_runtime::cache::Key;
+use metal3_runtime::plan::Observed;
 use parking_lot::Mutex;
 
 use crate::node::firmware::is_cleaned;
 
 /// A refused record is tried again after this time: nothing reports that the right is granted. A little shorter than the plan waits.
 const REFUSED_FOR: Duration = Duration::from_secs(290);
+
+type Kind = Cow<'static, str>;
 
 #[derive(Default)]
 pub(super) struct FirmwareRecords(Mutex<Inner>);
@@ -23,8 +27,8 @@ pub(super) struct FirmwareRecords(Mutex<Inner>);
 struct Inner {
     left: BTreeMap<Key, (NodeUuid, Monotonic)>,
     refused: BTreeMap<Key, Monotonic>,
-    /// The generation of the HostFirmwareSettings whose report was refused.
-    unreported: BTreeMap<Key, Option<i64>>,
+    /// The generations of the HostFirmwareSettings and of the HostFirmwareComponents whose reports were refused.
+    unreported: BTreeMap<Key, BTreeMap<Kind, Option<i64>>>,
 }
 
 impl FirmwareRecords {
@@ -52,15 +56,25 @@ impl FirmwareRecords {
         }
     }
 
-    /// The API server refused a report about this generation of the HostFirmwareSettings.
-    pub(super) fn refuse_report(&self, host: &Key, generation: Option<i64>) {
-        self.0.lock().unreported.insert(host.clone(), generation);
+    /// The API server refused the report about this object.
+    pub(super) fn refuse_report<K: Resource<DynamicType = ()>>(&self, host: &Key, object: &K) {
+        let mut inner = self.0.lock();
+        let of_host = inner.unreported.entry(host.clone()).or_default();
+        of_host.insert(K::kind(&()), object.meta().generation);
     }
 
-    /// Whether it refused the report about these settings.
-    pub(super) fn is_report_refused(&self, host: &Key, settings: Option<&Arc<HostFirmwareSettings>>) -> bool {
-        let refused = self.0.lock().unreported.get(host).copied();
-        settings.is_some_and(|settings| refused == Some(settings.metadata.generation))
+    /// Whether it refused the report about this object as it is.
+    pub(super) fn is_report_refused<K: Resource<DynamicType = ()>>(
+        &self,
+        host: &Key,
+        object: &Observed<Arc<K>>,
+    ) -> bool {
+        let inner = self.0.lock();
+        let of_host = inner.unreported.get(host);
+        let refused = of_host.and_then(|kinds| kinds.get(&K::kind(&())).copied());
+        object
+            .present()
+            .is_some_and(|object| refused == Some(object.meta().generation))
     }
 
     /// Whether it refused one a short time ago.

@@ -337,7 +337,10 @@ impl HostReconciler {
             versions: observed.versions.as_deref(),
             is_settings_report_refused: self
                 .firmware_records
-                .is_report_refused(key, observed.firmware_settings.present()),
+                .is_report_refused(key, &observed.firmware_settings),
+            is_components_report_refused: self
+                .firmware_records
+                .is_report_refused(key, &observed.firmware_components),
             is_firmware_status_refused: self.firmware_records.is_refused(key, monotonic),
             updates_left_for: self.firmware_records.left_for(key, observed.newest_node(), monotonic),
             began_elsewhere: self.index.began_elsewhere(key),

@@ -367,6 +367,7 @@ impl Fixture {
             unreadable: self.unreadable.as_deref(),
             versions: self.versions.as_deref(),
             is_settings_report_refused: false,
+            is_components_report_refused: false,
             is_firmware_status_refused: self.is_firmware_status_refused,
             updates_left_for: self.updates_left_for,
             firmware_settings: self.firmware_settings.as_ref(),

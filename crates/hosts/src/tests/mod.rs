@@ -35,4 +35,5 @@ mod tables;
 mod taken_over;
 mod unsupported;
 mod updates_properties;
+mod updates_recorded;
 mod upstream_defects;

@@ -9,6 +9,7 @@ use metal3_ironic::model::state::ProvisionState;
 use metal3_ironic::transport::Transport as _;
 use metal3_sim_bmc::fault::Fault;
 use metal3_sim_faults::{Fault as Refusal, Plan, Rule};
+use metal3_sim_ironic::FirmwareUpdates;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -96,11 +97,21 @@ async fn taken_over_after(done: Left, asked: Asked) -> TestEnv {
     }
     until_node(&env, ProvisionState::Manageable).await;
     if done == Left::Failed {
-        env.set_faults(1, &[Fault::CleanStepFails]);
-        let step = json!({ "interface": "bios", "step": "apply_configuration", "args": { "settings": [] } });
+        let step = match asked {
+            Asked::RecordedUpdate => {
+                env.machine(1, |machine| machine.firmware_updates = FirmwareUpdates::Fail);
+                let updates = [json!({ "component": "bios", "url": URL })];
+                json!({ "interface": "firmware", "step": "update", "args": { "settings": updates } })
+            }
+            Asked::Update | Asked::Setting => {
+                env.set_faults(1, &[Fault::CleanStepFails]);
+                json!({ "interface": "bios", "step": "apply_configuration", "args": { "settings": [] } })
+            }
+        };
         order(&env, json!({ "target": "clean", "clean_steps": [step] })).await;
         until_node(&env, ProvisionState::CleanFailed).await;
         env.set_faults(1, &[]);
+        env.machine(1, |machine| machine.firmware_updates = FirmwareUpdates::Succeed);
     }
     // This program starts.
     env.interceptor.kill();

@@ -21,9 +21,9 @@ use crate::phases::{image, runs};
 const CLEAN: &str = "PUT nodes/_/states/provision clean";
 const READ: &str = "GET nodes/_/firmware";
 
-/// A URL with a login and a signature, which nothing may show.
+/// A URL with a login and a token, which nothing may show. Ironic masks the token, and what follows.
 fn url(file: &str) -> String {
-    format!("https://user:{PASSWORD}@firmware.example/{file}?signature={PASSWORD}")
+    format!("https://user:{PASSWORD}@firmware.example/{file}?token={PASSWORD}&expires=9")
 }
 
 fn update(component: &str, file: &str) -> Value {

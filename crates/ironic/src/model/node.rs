@@ -84,6 +84,8 @@ lenient! {
         pub clean_step: Fields,
         /// The running service step.
         pub service_step: Fields,
+        /// When its record was created.
+        pub created_at: Option<DateTime<Utc>>,
         /// When its record last changed, with the precision of the database. Null until the first change.
         pub updated_at: Option<DateTime<Utc>>,
         /// When its provision state last changed.
@@ -172,6 +174,15 @@ impl Node {
     #[must_use]
     pub fn firmware_left(&self) -> &[LeftUpdate] {
         &self.driver_internal_info.redfish_fw_updates
+    }
+
+    /// The steps of the cleaning that is under way, or of one that failed. Empty: they are not known.
+    #[must_use]
+    pub fn last_cleaning_steps(&self) -> &[Step] {
+        match self.provision_state {
+            ProvisionState::CleanFailed => &self.driver_internal_info.clean_steps,
+            _ => self.cleaning_steps(),
+        }
     }
 
     /// The steps of the cleaning that is under way. Empty: there is none, or its steps are not known yet. Those of an earlier one

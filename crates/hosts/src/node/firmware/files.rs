@@ -1,4 +1,4 @@
-//! Which updates a record is about: a short digest of component and URL for each. A URL may contain credentials, and a component may
+//! Which updates a record is about: a short digest of component and file for each. A URL may contain credentials, and a component may
 //! have several updates.
 
 use std::collections::BTreeSet;
@@ -19,8 +19,16 @@ const MADE: &str = "; made files: ";
 /// The length of a digest, in bytes.
 const LENGTH: usize = 4;
 
+/// Without user and query: Ironic shows `******` for what it takes for a secret there, and for all that follows.
 fn file(component: &str, url: &str) -> String {
-    let digest = digest::digest(&digest::SHA256, format!("{component}\0{url}").as_bytes());
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let digest = digest::digest(
+        &digest::SHA256,
+        format!("{component}\0{scheme}://{host}/{path}").as_bytes(),
+    );
     let short = digest.as_ref().iter().take(LENGTH);
     short.map(|byte| format!("{byte:02x}")).collect()
 }
@@ -31,7 +39,7 @@ pub(super) fn of(update: &FirmwareUpdate) -> String {
 }
 
 /// The digests of these updates.
-pub(super) fn of_all<'a>(updates: impl IntoIterator<Item = &'a FirmwareUpdate>) -> Files {
+pub fn of_all<'a>(updates: impl IntoIterator<Item = &'a FirmwareUpdate>) -> Files {
     updates.into_iter().map(of).collect()
 }
 
@@ -56,6 +64,12 @@ pub fn step_left(node: &Node) -> Option<Files> {
     let is_waited_for = node.provision_state == S::CleanWait && interface == Some(INTERFACE);
     let left = left(node);
     (is_waited_for && !left.is_empty()).then_some(left)
+}
+
+/// The names of the components whose updates have not ended, as far as Ironic shows them.
+#[must_use]
+pub fn left_text(node: &Node) -> String {
+    super::listed(node.firmware_left(), ", ", |left| super::shown(&left.component))
 }
 
 /// The updates that have not ended, as far as Ironic shows them.

@@ -10,14 +10,14 @@ mod report;
 
 use metal3_api::metal3::v1alpha1::{FirmwareUpdate, HostFirmwareComponents};
 use metal3_domain::allowed::Allowed;
-use metal3_domain::image::check_url;
+use metal3_domain::image::check_firmware_url;
 use metal3_ironic::calls::provision::Step;
 use metal3_ironic::model::hardware::FirmwareComponent;
 use metal3_ironic::model::node::Node;
 use serde_json::{Map, json};
 
 pub use super::reported::{is_changed_since_report, is_current};
-pub use files::{Files, in_steps, left, step_left};
+pub use files::{Files, in_steps, left, left_text, of_all, step_left};
 pub use order::{
     Order, covers, has_changed, is_cleaned, is_under_way, not_ended, of_others, ordered, ordered_at, unproven,
     with_begun, with_failure, with_order, with_success, without_order,
@@ -26,6 +26,8 @@ pub use report::{Report, State, owned, status};
 
 const INTERFACE: &str = "firmware";
 const UPDATE: &str = "update";
+/// What separates names and files in a record.
+const SEPARATORS: [char; 2] = [';', ','];
 /// The prefix of network cards.
 const CARD: &str = "nic:";
 
@@ -85,6 +87,9 @@ fn problem(update: &FirmwareUpdate, machine: Machine<'_>) -> Option<String> {
             "only bios, bmc, or names that start with {CARD} are allowed; correct its name or remove it"
         ));
     }
+    if name.contains(|sign: char| sign.is_control() || SEPARATORS.contains(&sign)) {
+        return Some("no component has such a name; correct it or remove it".to_owned());
+    }
     // `no-firmware`, and an Ironic without this interface.
     let interface = machine.node.firmware_interface.as_deref();
     if interface.is_none_or(|interface| interface == "no-firmware") {
@@ -100,7 +105,7 @@ fn problem(update: &FirmwareUpdate, machine: Machine<'_>) -> Option<String> {
             listed(machine.components, ", ", |component| shown(&component.component))
         ));
     }
-    if let Some(error) = check_url(&update.url) {
+    if let Some(error) = check_firmware_url(&update.url) {
         return Some(format!("its URL is not valid: {error}"));
     }
     // Ironic downloads it, or the BMC.
@@ -130,12 +135,18 @@ pub fn step(updates: &[FirmwareUpdate]) -> Step {
     }
 }
 
-/// Whether a cleaning would go on with an update that is not requested any more: Ironic polls the first one that an earlier cleaning
-/// left, which reboots the machine or ends the step of another cleaning, and begins with those behind it.
+/// The updates that these steps make before anything else.
 #[must_use]
-pub fn leaves_others(node: &Node, object: Option<&HostFirmwareComponents>) -> bool {
-    let asked = object.map(requested).unwrap_or_default();
-    !left(node).is_subset(&files::of_all(asked))
+pub fn first_in(steps: &[Step]) -> Files {
+    in_steps(steps.get(..1).unwrap_or_default())
+}
+
+/// Whether an operation that begins with these updates would go on with others: Ironic polls the first one that an earlier cleaning
+/// left, which reboots the machine or ends the step of another interface, and begins with those behind it. A step that begins with
+/// updates replaces what is left.
+#[must_use]
+pub fn leaves_others(node: &Node, first: &Files) -> bool {
+    !left(node).is_subset(first)
 }
 
 /// The beginning of the error of a host whose updates cannot be made.

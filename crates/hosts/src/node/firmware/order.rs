@@ -118,13 +118,18 @@ pub fn ordered(object: &HostFirmwareComponents) -> Vec<FirmwareUpdate> {
         .collect()
 }
 
-/// The recorded updates of which this program does not know that they were made: a Go manager recorded them.
+/// The recorded updates of which this program does not know that they were made, because a Go manager recorded them: those that the
+/// cleaning which failed had, if the node shows its steps.
 #[must_use]
-pub fn of_others(object: &HostFirmwareComponents) -> Vec<FirmwareUpdate> {
-    let covered = covered(object);
+pub fn of_others(object: &HostFirmwareComponents, node: &Node) -> Vec<FirmwareUpdate> {
+    let (covered, steps) = (covered(object), node.last_cleaning_steps());
+    let begun = (!steps.is_empty()).then(|| files::in_steps(steps));
     let is_known = |file: &String| covered.made.contains(file) || covered.ordered.contains(file);
-    let all = object.status.updates.iter();
-    all.filter(|update| !is_known(&files::of(update))).cloned().collect()
+    let is_doubtful = |file: &String| begun.as_ref().is_none_or(|begun| begun.contains(file));
+    let all = object.status.updates.iter().map(|update| (update, files::of(update)));
+    all.filter(|(_, file)| !is_known(file) && is_doubtful(file))
+        .map(|(update, _)| update.clone())
+        .collect()
 }
 
 /// Whether a cleaning with these updates is for the open order.
@@ -223,7 +228,9 @@ pub fn with_order(
         record.status.components = versions.iter().map(shown).collect();
     }
     let ordered = files::of_all(updates);
-    let made = covered(object).made.difference(&ordered).cloned().collect();
+    let known = files::of_all(&record.status.updates);
+    let made = covered(object).made.intersection(&known).cloned().collect::<Files>();
+    let made = made.difference(&ordered).cloned().collect();
     let (names, uuid, changed) = (names_text(updates), &node.uuid, last_change(node));
     let message = Covered { ordered, made }.append(&format!("{names}{OF_NODE}{uuid}{CHANGED}{changed}"));
     let condition = updating(object, true, UPDATE_ORDERED, message, now);
@@ -276,6 +283,8 @@ fn without(object: &HostFirmwareComponents, lost: &[FirmwareUpdate]) -> (HostFir
 
 fn record(object: &mut HostFirmwareComponents, reason: Reason, message: &str, made: Files, now: Time) {
     let ordered = Files::default();
+    // What is not recorded any more may be requested and ordered by a Go manager once more.
+    let made = &made & &files::of_all(&object.status.updates);
     let message = Covered { ordered, made }.append(message);
     let condition = updating(object, false, reason, message, now);
     set_condition(&mut object.status.conditions, condition);

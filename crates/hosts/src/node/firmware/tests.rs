@@ -94,7 +94,7 @@ fn order_names_its_updates_its_node_and_the_versions_of_before() {
     );
     for open in [&ordered, &begun] {
         assert_eq!(json!(super::ordered(open)), json!([update("bios", URL)]));
-        assert!(ordered_at(open).is_some() && of_others(open).is_empty());
+        assert!(ordered_at(open).is_some() && of_others(open, &node(THEN)).is_empty());
         assert!(covers(&in_steps(&[step(&asked.spec.updates)]), open));
         let other: Vec<FirmwareUpdate> = serde_json::from_value(json!([update("bios", "http://192.0.2.9/1")])).unwrap();
         assert!(!covers(&in_steps(&[step(&other)]), open));
@@ -163,7 +163,7 @@ fn failure_removes_what_was_ordered_and_nothing_else() {
     assert_eq!(names(&lost), ["bmc"]);
     let failed = with_failure(&ordered, &lost, at(1));
     assert_eq!(json!(failed.status.updates), json!([bios]));
-    assert!(of_others(&failed).is_empty());
+    assert!(of_others(&failed, &node(THEN)).is_empty());
     let other = in_steps(&[step(&serde_json::from_value::<Vec<_>>(json!([card])).unwrap())]);
     assert_eq!(names(&not_ended(&ordered, Some(&other))), ["bios", "bmc"]);
 }
@@ -174,20 +174,20 @@ fn updates_that_another_manager_recorded_are_told_from_those_that_were_made() {
     let (bios, bmc) = (update("bios", URL), update("bmc", URL));
     let ordered = ordered_of(&object(&json!([bios]), &json!([])));
     let mut made = with_success(&ordered, &[], at(1));
-    assert!(Order::of(&made) == Order::Made && of_others(&made).is_empty());
+    assert!(Order::of(&made) == Order::Made && of_others(&made, &node(THEN)).is_empty());
     made.spec.updates = serde_json::from_value(json!([bios, bmc])).unwrap();
     made.status.updates.clone_from(&made.spec.updates);
-    assert_eq!(names(&of_others(&made)), ["bmc"]);
-    let failed = with_failure(&made, &of_others(&made), at(2));
+    assert_eq!(names(&of_others(&made, &node(THEN))), ["bmc"]);
+    let failed = with_failure(&made, &of_others(&made, &node(THEN)), at(2));
     assert_eq!(
-        (json!(failed.status.updates), of_others(&failed)),
+        (json!(failed.status.updates), of_others(&failed, &node(THEN))),
         (json!([bios]), Vec::new())
     );
     let recorded = object(&json!([bios]), &json!([bios]));
-    assert_eq!(names(&of_others(&recorded)), ["bios"]);
+    assert_eq!(names(&of_others(&recorded, &node(THEN))), ["bios"]);
     // The next order keeps what is known of the last one.
     let next = with_success(&ordered_of(&failed), &[], at(3));
-    assert!(of_others(&next).is_empty() && next.status.updates.len() == 2);
+    assert!(of_others(&next, &node(THEN)).is_empty() && next.status.updates.len() == 2);
 }
 
 #[test]
@@ -292,5 +292,119 @@ fn component_is_refused_when_ironic_lists_others_of_its_kind() {
         let found = invalid(&updates, machine);
         assert_eq!(!found.is_empty(), is_refused, "{asked} {found:?}");
         assert!(found.iter().all(|one| one.problem.len() < 2_000));
+    }
+}
+
+/// Ironic fails after it has booted the machine.
+#[test]
+fn url_that_ironic_fetches_no_update_from_is_refused() {
+    let node = node(THEN);
+    let machine = Machine {
+        node: &node,
+        components: &[],
+        hosts: &Allowed::default(),
+    };
+    for (url, is_refused) in [
+        ("http://f/1", false),
+        ("HTTPS://f/1", false),
+        ("swift://container/1", false),
+        ("ftp://f/1", true),
+        ("gopher://f/1", true),
+        ("oci://f/1", true),
+        ("file:///etc/ironic/1", true),
+    ] {
+        let updates = object(&json!([update("bios", url)]), &json!([])).spec.updates;
+        let found = invalid(&updates, machine);
+        assert_eq!(found.len(), usize::from(is_refused), "{url}");
+        assert!(found.iter().all(|one| one.problem.contains("use http or https")));
+    }
+}
+
+fn list(updates: &[Value]) -> Vec<FirmwareUpdate> {
+    serde_json::from_value(json!(updates)).unwrap()
+}
+
+/// Ironic shows neither a secret in the query nor what follows it.
+#[test]
+fn update_is_recognised_in_a_node_that_masks_its_url() {
+    let of = |url: &str| of_all(&list(&[update("bios", url)]));
+    let asked = of("https://u:p@f/a/1?token=abc&x=1");
+    assert_eq!(asked, of("https://u:p@f/a/1?token=******"));
+    assert_eq!(asked, of("https://f/a/1"));
+    for other in ["https://f/a/2?token=******", "https://g/a/1", "http://f/a/1"] {
+        assert_ne!(asked, of(other), "{other}");
+    }
+}
+
+/// The names of a user or a BMC are in the message of the record.
+#[test]
+fn name_that_separates_in_a_record_is_refused() {
+    let node = node(THEN);
+    for (name, is_refused) in [
+        ("nic:NIC.Integrated.1-1", false),
+        ("nic:a; made files: x", true),
+        ("nic:a, b", true),
+        ("nic:a\nb", true),
+    ] {
+        let machine = Machine {
+            node: &node,
+            components: &[],
+            hosts: &Allowed::default(),
+        };
+        assert_eq!(
+            !invalid(&list(&[update(name, URL)]), machine).is_empty(),
+            is_refused,
+            "{name:?}"
+        );
+    }
+}
+
+#[test]
+fn updates_that_are_left_are_named_in_one_short_line() {
+    let left: Vec<_> = (0..500)
+        .map(|card| update(&format!("nic:{card}\n{}", "x".repeat(80)), URL))
+        .collect();
+    let mut node = fixture::node("manageable");
+    node["driver_internal_info"] = json!({ "redfish_fw_updates": left });
+    let text = left_text(&serde_json::from_value(node).unwrap());
+    assert!(text.len() < 1_000 && !text.contains('\n'), "{text}");
+}
+
+/// A Go manager may be asked for the former file once more.
+#[test]
+fn only_recorded_updates_count_as_made() {
+    let (first, second) = (update("bios", "http://f/1"), update("bios", "http://f/2"));
+    let made = with_success(&ordered_of(&object(&json!([first]), &json!([]))), &[], at(1));
+    let mut next = made.clone();
+    next.spec.updates = list(&[second.clone()]);
+    let made = with_success(&ordered_of(&next), &[], at(2));
+    assert_eq!(made.status.updates, list(&[second]));
+    let mut again = made;
+    again.status.updates = list(&[first.clone()]);
+    assert_eq!(of_others(&again, &node(THEN)), list(&[first]));
+}
+
+/// Ironic keeps the steps of a cleaning that failed: those of a Go manager say what it had begun with.
+#[test]
+fn failed_cleaning_of_another_manager_leaves_doubt_about_its_own_updates() {
+    let (first, second) = (update("bios", "http://f/1"), update("bios", "http://f/2"));
+    let object = object(&json!([first, second]), &json!([first, second]));
+    let failed_with = |steps: Value| -> Node {
+        let mut node = fixture::node("clean failed");
+        node["driver_internal_info"] = json!({ "clean_steps": steps });
+        serde_json::from_value(node).unwrap()
+    };
+    let of_update = json!({ "interface": "firmware", "step": "update", "args": { "settings": [second] } });
+    let of_volumes = json!({ "interface": "raid", "step": "create_configuration" });
+    for (steps, expected) in [
+        (json!([]), vec![first.clone(), second.clone()]),
+        (json!([of_volumes, of_update]), vec![second.clone()]),
+        (json!([of_volumes]), vec![]),
+    ] {
+        assert_eq!(
+            of_others(&object, &failed_with(steps.clone())),
+            list(&expected),
+            "{steps}"
+        );
     }
 }

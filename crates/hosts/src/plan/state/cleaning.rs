@@ -29,7 +29,10 @@ pub(super) fn clean(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
     }
     let settings = settings::differing(planner)?;
     let updates = updates::due(planner, node)?;
+    let is_left = !firmware::left(node).is_empty() && !updates.is_empty();
     let (differing, change) = match settings {
+        // Ironic polls what an earlier cleaning left during the steps before the first one for the firmware.
+        _ if is_left => (Vec::new(), None),
         Ok(differing) => (differing, volumes::required(planner, node)?),
         // The new firmware may have these settings.
         Err(_) if !updates.is_empty() => (Vec::new(), None),
@@ -40,7 +43,7 @@ pub(super) fn clean(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
         return Ok(());
     }
     updates::require_known(planner)?;
-    updates::require_none_left(planner, node)?;
+    updates::require_none_left(planner, node, &firmware::of_all(&updates))?;
     require_ownership(planner, node, has_no_other_instance(planner, node))?;
     if change.is_some() {
         volumes::require_repeatable(planner, node)?;

@@ -18,7 +18,7 @@ use super::firmware_order;
 use crate::action::Action;
 use crate::facts::Read;
 use crate::names::reason;
-use crate::node::firmware::{self, Machine, Order};
+use crate::node::firmware::{self, Files, Machine, Order};
 use crate::plan::components_report::status_patch;
 use crate::plan::error::{Failure, kind_in};
 use crate::plan::firmware_record::{FIRMWARE_UNREAD, NOT_RECORDED, UPDATES_LEFT, is_held, is_of_firmware};
@@ -173,11 +173,10 @@ pub(super) fn record_order(planner: &mut Planner<'_>, node: &Node, updates: &[Fi
     Ok(())
 }
 
-/// Requires that a cleaning makes no update that is not requested any more: Ironic goes on with those that an earlier cleaning
-/// left, until it gives them up.
-pub(in crate::plan) fn require_none_left(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
-    let object = planner.facts.firmware_components.present().copied();
-    if !firmware::leaves_others(node, object) {
+/// Requires that an operation that begins with these updates goes on with no other one: Ironic does with those that an earlier
+/// cleaning left, until it gives them up.
+pub(in crate::plan) fn require_none_left(planner: &mut Planner<'_>, node: &Node, first: &Files) -> PlanResult<()> {
+    if !firmware::leaves_others(node, first) {
         return Ok(());
     }
     let left = GIVEN_UP.saturating_sub(planner.facts.updates_left_for.unwrap_or_default());
@@ -185,15 +184,10 @@ pub(in crate::plan) fn require_none_left(planner: &mut Planner<'_>, node: &Node)
         // It discards them when it looks at them the next time.
         return Ok(());
     }
-    let names: Vec<_> = node
-        .firmware_left()
-        .iter()
-        .map(|left| left.component.as_str())
-        .collect();
     let message = format!(
-        "{UPDATES_LEFT}{}), which are not requested any more; the machine is not cleaned until Ironic gives them up, about two hours \
-         after they began",
-        names.join(", ")
+        "{UPDATES_LEFT}{}), which it goes on with in each operation; the machine is not touched until Ironic gives them up, about two \
+         hours after they began",
+        firmware::left_text(node)
     );
     Err(hold(planner, message, left))
 }

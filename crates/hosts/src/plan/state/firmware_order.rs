@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use metal3_api::metal3::v1alpha1::{ErrorType, HostFirmwareComponents};
+use metal3_api::meta::Time;
+use metal3_api::metal3::v1alpha1::{ErrorType, FirmwareUpdate, HostFirmwareComponents};
 use metal3_ironic::model::hardware::FirmwareComponent;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
@@ -32,7 +33,9 @@ pub(super) fn settle(planner: &mut Planner<'_>, node: &Node, object: &HostFirmwa
             lost(planner, node, object)?
         }
         order @ (Order::Ordered { .. } | Order::Begun { .. }) => settled(planner, node, object, &order)?,
-        Order::None | Order::Failed(_) | Order::Made => taken_over(planner, node, object),
+        Order::None | Order::Failed(_) | Order::Made => {
+            begun_elsewhere(planner, node, object).or_else(|| taken_over(planner, node, object))
+        }
     };
     match changed {
         Some(changed) => record(planner, object, &changed),
@@ -55,7 +58,7 @@ fn settled(planner: &Planner<'_>, node: &Node, object: &HostFirmwareComponents, 
     let seen = seen(planner, node, object);
     let progress = seen.map(|order| order.progress);
     if node.provision_state == S::CleanFailed || progress == Some(CleaningProgress::Failed) {
-        return Ok(Some(failed(seen, node, object, planner)));
+        return Ok(Some(failed(seen, object, now)));
     }
     if !matches!(node.provision_state, S::Manageable | S::Available) {
         return Ok(None);
@@ -63,7 +66,8 @@ fn settled(planner: &Planner<'_>, node: &Node, object: &HostFirmwareComponents, 
     if let Some(left) = planner.facts.unanswered {
         return Err(Decision::Wait(wait::on_lost_response(left)));
     }
-    let is_seen = progress == Some(CleaningProgress::Begun);
+    // An operator may have ended the cleaning before its step for the firmware, while this process saw nothing.
+    let is_seen = progress == Some(CleaningProgress::Begun) && seen.is_some_and(|order| order.left.is_some());
     if let Order::Ordered { changed, .. } = order
         && !is_seen
         && !firmware::has_changed(changed, node)
@@ -87,21 +91,13 @@ fn versions<'a>(planner: &Planner<'a>) -> PlanResult<&'a [FirmwareComponent]> {
     }
 }
 
-/// After a failure what had ended stays made.
-fn failed(
-    seen: Option<&CleaningOrder>,
-    node: &Node,
-    object: &HostFirmwareComponents,
-    planner: &Planner<'_>,
-) -> HostFirmwareComponents {
-    let shown = firmware::left(node);
-    let left = seen.and_then(|order| order.left.as_ref());
-    let left = left.or_else(|| Some(&shown).filter(|left| !left.is_empty()));
-    let lost = firmware::not_ended(object, left);
+/// After a failure what this process saw end stays made. What the node shows may be left of an earlier cleaning.
+fn failed(seen: Option<&CleaningOrder>, object: &HostFirmwareComponents, now: Time) -> HostFirmwareComponents {
+    let lost = firmware::not_ended(object, seen.and_then(|order| order.left.as_ref()));
     if lost.is_empty() {
-        firmware::with_success(object, &[], planner.facts.now)
+        firmware::with_success(object, &[], now)
     } else {
-        firmware::with_failure(object, &lost, planner.facts.now)
+        firmware::with_failure(object, &lost, now)
     }
 }
 
@@ -116,17 +112,58 @@ fn lost(planner: &mut Planner<'_>, node: &Node, object: &HostFirmwareComponents)
     if unproven.is_empty() && !firmware::ordered(object).is_empty() {
         return Ok(Some(firmware::with_success(object, versions, now)));
     }
-    let passed = firmware::ordered_at(object).and_then(|at| (now.get() - at.get()).to_std().ok());
-    let left = GIVEN_UP.saturating_sub(passed.unwrap_or(Duration::ZERO));
+    let left = left_of_lost(node, object, now);
     if left.is_zero() {
         return Ok(Some(firmware::without_order(object, &unproven, now)));
     }
+    Err(hold_lost(planner, &unproven, left))
+}
+
+/// How long the BMC may still write the firmware of the machine. The update began after its order, which the cleaning may have made
+/// wait, and before Ironic lost the node, in whose place this one was created.
+fn left_of_lost(node: &Node, object: &HostFirmwareComponents, now: Time) -> Duration {
+    let ordered = firmware::ordered_at(object).map(|at| at.get());
+    let since = ordered.max(node.created_at);
+    let passed = since.and_then(|since| (now.get() - since).to_std().ok());
+    GIVEN_UP.saturating_sub(passed.unwrap_or(Duration::ZERO))
+}
+
+fn hold_lost(planner: &mut Planner<'_>, updates: &[FirmwareUpdate], left: Duration) -> Decision {
     let message = format!(
-        "{NODE_LOST}{}), so the machine is not touched until its BMC must have ended that, about two hours after it was ordered; what \
-         is not made then is made again",
-        firmware::names_text(&unproven)
+        "{NODE_LOST}{}), so the machine is not touched until its BMC must have ended that, about two hours after the node was lost; \
+         what is not made then is made again",
+        firmware::names_text(updates)
     );
-    Err(hold(planner, message, left))
+    hold(planner, message, left)
+}
+
+/// Requires that the BMC of a machine whose node Ironic lost does not write its firmware any more.
+pub(super) fn require_no_lost_order(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
+    let Observed::Present(object) = planner.facts.firmware_components else {
+        return Ok(());
+    };
+    let is_of_other = match Order::of(object) {
+        Order::Ordered { node: of, .. } | Order::Begun { node: of } => of != node.uuid.as_str(),
+        Order::None | Order::Failed(_) | Order::Made => false,
+    };
+    let left = left_of_lost(node, object, planner.facts.now);
+    if !is_of_other || left.is_zero() {
+        return Ok(());
+    }
+    Err(hold_lost(planner, &firmware::ordered(object), left))
+}
+
+/// The order of a cleaning that the object does not record: another manager ended before it wrote the record, or the object was
+/// created once more.
+fn begun_elsewhere(planner: &Planner<'_>, node: &Node, object: &HostFirmwareComponents) -> Changed {
+    let due = firmware::due(object);
+    let files = firmware::of_all(&due);
+    let is_begun =
+        !due.is_empty() && firmware::is_cleaned(node) && files.is_subset(&firmware::in_steps(node.cleaning_steps()));
+    is_begun.then(|| {
+        let ordered = firmware::with_order(object, &due, (node, &[]), planner.facts.now);
+        firmware::with_begun(&ordered, &node.uuid, planner.facts.now)
+    })
 }
 
 /// What a Go manager recorded counts as made unless a preparation failed that it may belong to: it records updates when it begins
@@ -135,7 +172,7 @@ fn taken_over(planner: &Planner<'_>, node: &Node, object: &HostFirmwareComponent
     let recorded = planner.recorded_error(ErrorType::Preparation);
     let is_of_operation = |message: &&str| !is_of_firmware(message) && !firmware::is_of_updates(message);
     let has_failed = node.provision_state == S::CleanFailed || recorded.filter(is_of_operation).is_some();
-    let doubtful = firmware::of_others(object);
+    let doubtful = firmware::of_others(object, node);
     let may_have_failed = planner.facts.began_elsewhere && has_failed && !doubtful.is_empty();
     may_have_failed.then(|| firmware::with_failure(object, &doubtful, planner.facts.now))
 }

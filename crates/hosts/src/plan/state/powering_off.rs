@@ -5,9 +5,10 @@ use metal3_ironic::calls::state::Power;
 use metal3_ironic::model::state::{PowerState, ProvisionState as S};
 use metal3_runtime::plan::Observed;
 
+use super::firmware_order;
 use super::graph::Trigger;
 use super::register::ensure_registered;
-use super::shared::abort;
+use super::shared::{abort, wait_for_cleaning};
 use crate::action::{Count, Request};
 use crate::facts::{FoundNode, NodeFreshness};
 use crate::names::reason;
@@ -42,14 +43,8 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let node = ensure_registered(planner)?;
     match &node.provision_state {
         S::InspectWait | S::ServiceWait => return abort(planner, node),
-        S::Inspecting
-        | S::Cleaning
-        | S::CleanWait
-        | S::Deleting
-        | S::Deploying
-        | S::Adopting
-        | S::Servicing
-        | S::Verifying => {
+        S::CleanWait => return wait_for_cleaning(planner, node),
+        S::Inspecting | S::Cleaning | S::Deleting | S::Deploying | S::Adopting | S::Servicing | S::Verifying => {
             return Ok(Decision::Wait(wait::on_node("Ironic is busy")));
         }
         _ => {}
@@ -72,6 +67,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         );
         return Err(planner.fail_with_backoff(Failure::retryable(ErrorType::PowerManagement, message)));
     }
+    firmware_order::require_no_lost_order(planner, node)?;
     power::retry_hard_off(planner, node)?;
     let off = Request::Power(node.uuid.clone(), Power::Off);
     request_disruptive(planner, node, off, "deletion of the host")?;

@@ -12,10 +12,10 @@ use metal3_runtime::plan::{Observed, UnknownReason};
 use serde_json::{Value, json};
 
 use super::Row;
-use super::given::{available, failing, preparing, provisioned};
+use super::given::{available, failing, powering_off, preparing, provisioned};
 use crate::facts::{CleaningOrder, CleaningProgress, HostFreshness};
 use crate::node::firmware::{self, Files};
-use crate::tests::fixture::{Fixture, NODE, UID, at};
+use crate::tests::fixture::{Fixture, NODE, OTHER_UID, UID, at};
 
 const URL: &str = "http://u:canary@192.0.2.9/bios-2?signature=canary";
 const CHANGED: &str = "2026-01-31T12:00:00.123456Z";
@@ -130,6 +130,34 @@ fn recorded(reason: &str) -> Fixture {
 }
 
 /// The condition that records a hold.
+/// A cleaning with two updates failed, in a node with an update of the second that an earlier cleaning left. This process saw
+/// that one alone in the step, or did not see the step.
+pub(in crate::tests) fn order_of_two(seen: Option<&str>) -> Fixture {
+    let both = json!([{ "component": "bios", "url": URL }, { "component": "bmc", "url": URL }]);
+    let message = format!(
+        "bios, bmc: under way in Ironic for node {NODE}; ordered files: {}",
+        listed(&both)
+    );
+    let node = super::given::with(
+        failed(),
+        json!({ "driver_internal_info": { "redfish_fw_updates": [{ "component": "bmc", "url": URL }] } }),
+    );
+    preparing()
+        .components(
+            both.clone(),
+            both.clone(),
+            vec![condition("Updating", "True", "UpdateBegun", &message)],
+        )
+        .node_with("clean failed", node)
+        .ordered(CleaningProgress::Failed)
+        .with(|fixture| {
+            if let Some(order) = &mut fixture.cleaning_order {
+                order.files = files(&both);
+                order.left = seen.map(|name| files(&json!([{ "component": name, "url": URL }])));
+            }
+        })
+}
+
 fn held() -> Value {
     json!({ "conditions": [{ "type": "Held", "status": "True", "reason": "FirmwarePending", "message": "x",
         "lastTransitionTime": at(0) }] })
@@ -229,7 +257,7 @@ fn orders() -> Vec<Row> {
         refused_component("bios", "file:///etc/shadow").row(
             "a file of the conductor",
             "reports the firmware, writes the status, preparation error: its HostFirmwareComponents cannot be applied: bios: its URL is not valid: the \
-             URL's scheme \"file\" cannot be fetched; use http, https, ftp, gopher or oci. Nothing is changed until spec.updates is \
+             URL's scheme \"file\" cannot be fetched for an update; use http or https. Nothing is changed until spec.updates is \
              corrected, waits for the user",
         ),
         refused_component("bios", URL)
@@ -308,6 +336,16 @@ fn unknown() -> Vec<Row> {
 
 pub(super) fn elsewhere() -> Vec<Row> {
     vec![
+        powering_off()
+            .components(update(URL), update(URL), open_on(OTHER_UID, "UpdateBegun"))
+            .node_with("manageable", json!({ "power_state": "power on" }))
+            .live()
+            .row(
+                "deleted while its BMC may write the firmware, and Ironic lost the node",
+                "writes the status, power management error: Ironic lost the node while it updated the firmware of the machine (bios), \
+                 so the machine is not touched until its BMC must have ended that, about two hours after the node was lost; what is \
+                 not made then is made again, withheld: FirmwarePending, waits for a time",
+            ),
         available()
             .node("available")
             .components(update(URL), update(URL), Vec::new())

@@ -6,7 +6,7 @@ mod bios;
 mod deletion;
 mod deprovisioning;
 mod detached;
-mod firmware;
+pub(in crate::tests) mod firmware;
 pub(in crate::tests) mod given;
 mod inspecting;
 mod power;

@@ -71,6 +71,29 @@ pub(super) fn deployment() -> Vec<Row> {
             .node("clean wait")
             .row("a node that is cleaned", "waits for the node"),
         provisioning()
+            .node_with(
+                "available",
+                with(
+                    written("a"),
+                    json!({ "driver_internal_info": { "redfish_fw_updates": [{ "component": "bios", "url": "http://f/1" }] } }),
+                ),
+            )
+            .live()
+            .with(|fixture| fixture.validation = serde_json::from_value(json!({})).ok())
+            .row(
+                "an update that an earlier cleaning left",
+                "writes the status, provisioning error: Ironic has updates of the firmware that an earlier cleaning left (bios), which \
+                 it goes on with in each operation; the machine is not touched until Ironic gives them up, about two hours after they \
+                 began, withheld: FirmwarePending, waits for a time",
+            ),
+        provisioning()
+            .node_with("clean wait", json!({ "maintenance": true, "maintenance_reason": "disk swap" }))
+            .row(
+                "the same, and a person works at the machine",
+                "writes the status, provisioning error: the node is in maintenance (disk swap), so Ironic does not operate it; \
+                 end its maintenance in Ironic, waits for the node",
+            ),
+        provisioning()
             .node("service wait")
             .row("a service of another manager began after the deployment", "writes the status, waits for the node"),
         provisioning()

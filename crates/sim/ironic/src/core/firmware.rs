@@ -12,7 +12,7 @@ use super::perform::Outcome;
 use super::{Core, Now, Timer};
 use crate::firmware::{self, FirmwareUpdates, member};
 use crate::node::Slot;
-use crate::work::{Action, TimedAction};
+use crate::work::{Action, Kind, TimedAction};
 
 /// Ironic's `[redfish]firmware_update_fail_interval`.
 const DISCARD_INTERVAL: Duration = Duration::from_secs(60);
@@ -108,7 +108,7 @@ impl Core {
     }
 
     /// Polls what an earlier cleaning left, when the agent of this one responds.
-    pub(super) fn after_leftover(&mut self, serial: u64, now: Now) -> Option<Outcome> {
+    pub(super) fn after_leftover(&mut self, serial: u64, kind: Kind, now: Now) -> Option<Outcome> {
         let (node, machine) = self.node_and_machine(serial)?;
         let (Some(machine), Some(update)) = (machine, node.fw_updates.first().cloned()) else {
             return Some(Outcome::Done);
@@ -134,6 +134,9 @@ impl Core {
             }
         };
         node.end_updates();
+        if kind == Kind::Deploy {
+            return Some(Outcome::Fails(Duration::ZERO, message));
+        }
         // No step of this cleaning has begun, so Ironic sets neither a fault nor the failed state.
         node.set_maintenance(true, Some(message.clone()));
         self.note(serial, "ERROR", message, now);

@@ -154,7 +154,7 @@ impl Core {
         let responds = machine.ramdisk_responds(kind != Kind::Inspect) && !is_wrong_mac;
         if responds && is_found {
             return match kind {
-                Kind::Clean => self.after_leftover(serial, now),
+                Kind::Clean | Kind::Deploy => self.after_leftover(serial, kind, now),
                 _ => Some(Outcome::Done),
             };
         }

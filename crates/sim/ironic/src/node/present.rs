@@ -82,13 +82,34 @@ pub(crate) fn whole(node: &Node, microversion: Microversion, base: &str, host: &
     shown
 }
 
-/// What Ironic keeps for itself. It masks no URL of an update, and keeps the steps of a cleaning that failed.
+/// What Ironic keeps for itself. It keeps the steps of a cleaning that failed.
 fn internal(node: &Node) -> Value {
     let mut internal = json!({ "clean_steps": node.clean_steps });
     if !node.fw_updates.is_empty() {
         internal["redfish_fw_updates"] = json!(node.fw_updates);
     }
-    internal
+    masked(internal)
+}
+
+/// Some of the names whose values Ironic masks in any text, also when they are only the end of one. What follows is lost with it.
+const SECRET: [&str; 3] = ["password=", "secret=", "token="];
+
+fn masked(value: Value) -> Value {
+    match value {
+        Value::String(text) => {
+            let lower = text.to_ascii_lowercase();
+            let ends = SECRET
+                .iter()
+                .filter_map(|name| Some(lower.find(name)?.saturating_add(name.len())));
+            match ends.min().and_then(|end| text.get(..end)) {
+                Some(shown) => format!("{shown}******").into(),
+                None => text.into(),
+            }
+        }
+        Value::Array(list) => list.into_iter().map(masked).collect(),
+        Value::Object(map) => map.into_iter().map(|(key, value)| (key, masked(value))).collect(),
+        other => other,
+    }
 }
 
 /// Fields of a list without `detail` and `fields`.

@@ -6,8 +6,12 @@ use serde_json::{Value, json};
 
 use super::super::Row;
 use super::super::given::{failing, preparing, with};
-use super::{URL, failed};
+use super::{URL, failed, made, update};
 use crate::tests::fixture::Fixture;
+
+const HELD: &str = "writes the status, preparation error: Ironic has updates of the firmware that an earlier cleaning left (bios), \
+    which it goes on with in each operation; the machine is not touched until Ironic gives them up, about two hours after they began, \
+    withheld: FirmwarePending, waits for a time";
 
 pub(super) fn left() -> Vec<Row> {
     let keeps = |state: &str, more: Value, components: &[&str]| {
@@ -56,12 +60,7 @@ pub(super) fn left() -> Vec<Row> {
             "Ironic failed them in another cleaning",
             "requests clear maintenance, requests manage, writes the status, error cleared, waits for the node",
         ),
-        minutes(manageable(&["bios"]), 1).row(
-            "one that is polled",
-            "writes the status, preparation error: Ironic has updates of the firmware that an earlier cleaning left (bios), which are \
-             not requested any more; the machine is not cleaned until Ironic gives them up, about two hours after they began, \
-             withheld: FirmwarePending, waits for a time",
-        ),
+        minutes(manageable(&["bios"]), 1).row("one that is polled", HELD),
         keeps(
             "clean wait",
             json!({ "maintenance": true, "maintenance_reason": "Firmware update on node N has exceeded the overall timeout" }),
@@ -76,9 +75,20 @@ pub(super) fn left() -> Vec<Row> {
         minutes(manageable(&["bios", "bmc"]), 1).row(
             "the next one would begin",
             "writes the status, preparation error: Ironic has updates of the firmware that an earlier cleaning left (bios, bmc), which \
-             are not requested any more; the machine is not cleaned until Ironic gives them up, about two hours after they began, \
-             withheld: FirmwarePending, waits for a time",
+             it goes on with in each operation; the machine is not touched until Ironic gives them up, about two hours after they \
+             began, withheld: FirmwarePending, waits for a time",
         ),
+        minutes(manageable(&["bios"]), 1)
+            .components(update(URL), json!([]), Vec::new())
+            .components_live()
+            .machine_has("1")
+            .row(
+                "one that is requested again, before the volumes",
+                "records UpdateOrdered, requests clean, writes the status, error cleared, waits for the node",
+            ),
+        minutes(manageable(&["bios"]), 1)
+            .components(update(URL), update(URL), made(URL))
+            .row("one that was made since", HELD),
         minutes(manageable(&["bios", "bmc"]), 130).row(
             "Ironic gives them up",
             "requests set RAID, requests clean, writes the status, error cleared, waits for the node",

@@ -1,11 +1,13 @@
 //! What became of an order to update the firmware.
 
+use chrono::TimeDelta;
 use serde_json::json;
 
 use super::super::Row;
 use super::super::given::{failing, preparing};
-use super::{CHANGED, LATER, URL, at_rest, cleaned, condition, failed, made, open_on, recorded, update};
+use super::{CHANGED, LATER, URL, asked, at_rest, cleaned, condition, failed, made, open_on, recorded, update};
 use crate::facts::CleaningProgress;
+use crate::node::firmware::Files;
 use crate::tests::fixture::{Fixture, OTHER_UID};
 
 pub(super) fn outcomes() -> Vec<Row> {
@@ -16,8 +18,21 @@ pub(super) fn outcomes() -> Vec<Row> {
     rows
 }
 
+/// This process saw the updates begin and end.
+fn saw_it(fixture: &mut Fixture) {
+    if let Some(order) = &mut fixture.cleaning_order {
+        order.left = Some(Files::new());
+    }
+}
+
 fn under_way() -> Vec<Row> {
     vec![
+        asked()
+            .node_with("clean wait", cleaned(URL))
+            .row("an order that is not recorded", "records UpdateBegun, replan"),
+        asked()
+            .node_with("clean wait", cleaned("http://192.0.2.9/other"))
+            .row("an order of another file that is not recorded", "waits for the node"),
         recorded("UpdateOrdered")
             .node_with("clean wait", cleaned(URL))
             .row("Ironic begins", "records UpdateBegun, replan"),
@@ -73,8 +88,22 @@ fn ended() -> Vec<Row> {
         recorded("UpdateOrdered")
             .node_with("manageable", at_rest(LATER))
             .ordered(CleaningProgress::Begun)
+            .with(saw_it)
             .machine_has("1")
             .row("ended with the same version", "records UpdateMade, replan"),
+        recorded("UpdateBegun")
+            .node_with("manageable", at_rest(LATER))
+            .ordered(CleaningProgress::Begun)
+            .machine_has("1")
+            .row("ended before its step, unseen", "records no update, replan"),
+        recorded("UpdateOrdered")
+            .node_with("manageable", at_rest(CHANGED))
+            .ordered(CleaningProgress::Begun)
+            .machine_has("1")
+            .row(
+                "accepted, and Ironic knows nothing of it any more",
+                "records no update, replan",
+            ),
         recorded("UpdateOrdered")
             .node_with("manageable", at_rest(CHANGED))
             .row("not begun", "records no update, replan"),
@@ -97,8 +126,8 @@ fn ended() -> Vec<Row> {
 fn lost() -> Vec<Row> {
     let lost = |reason: &str| preparing().components(update(URL), update(URL), open_on(OTHER_UID, reason));
     let held = "writes the status, preparation error: Ironic lost the node while it updated the firmware of the machine (bios), so the \
-         machine is not touched until its BMC must have ended that, about two hours after it was ordered; what is not made then is \
-         made again, withheld: FirmwarePending, waits for a time";
+         machine is not touched until its BMC must have ended that, about two hours after the node was lost; what is not made then \
+         is made again, withheld: FirmwarePending, waits for a time";
     vec![
         lost("UpdateBegun")
             .node_with("manageable", at_rest(LATER))
@@ -117,6 +146,17 @@ fn lost() -> Vec<Row> {
             .machine_has("1")
             .hours_later(3)
             .row("its BMC has ended", "records no update, replan"),
+        lost("UpdateBegun")
+            .node_with("manageable", at_rest(LATER))
+            .machine_has("1")
+            .hours_later(3)
+            .with(|fixture| {
+                let just_now = (fixture.now.get() - TimeDelta::minutes(5)).to_rfc3339();
+                if let Some(Some((node, _))) = &mut fixture.node {
+                    node["created_at"] = json!(just_now);
+                }
+            })
+            .row("the cleaning began long before the update", held),
         lost("UpdateBegun")
             .node_with("manageable", at_rest(LATER))
             .machine_has("2")
