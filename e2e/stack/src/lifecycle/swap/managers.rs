@@ -15,7 +15,7 @@ use crate::lifecycle::env::TestEnv;
 use crate::lifecycle::install;
 use crate::products::load::{list, name};
 use crate::products::machines;
-use crate::products::machines::cluster::{Leader, leader};
+use crate::products::machines::cluster::{Leader, leader, working};
 use crate::products::release::FIRST;
 use crate::wait::until;
 
@@ -270,11 +270,16 @@ impl Installer<'_> {
         self.session.must(self.stack(), &words)
     }
 
-    /// `kill -9` of the process that leads, while it works: the lease stays until it expires.
+    /// `kill -9` of the process that leads, while it works: the lease stays until it expires. The Go managers of machines and of
+    /// addresses have none as they are released: the one that runs works.
     fn kill_leader(&self, family: Family, product: &Product) -> anyhow::Result<()> {
         let (stack, what) = (self.stack(), format!("a leader of {}", product.deployment));
         until(LEADS, &what, || {
-            let Leader { pod, process, .. } = leader(stack, product.namespace(family), product.lease)?;
+            let namespace = product.namespace(family);
+            let Leader { pod, process, .. } = match leader(stack, namespace, product.lease) {
+                Err(_) if family == Family::Go => working(stack, namespace, product.deployment)?,
+                found => found?,
+            };
             let Some(process) = process.filter(|_| pod.starts_with(product.deployment)) else {
                 return Ok(None);
             };

@@ -154,12 +154,27 @@ pub(crate) fn leader(stack: &Stack, namespace: &str, lease: &str) -> anyhow::Res
     let pods = list(stack, namespace, "pods")?;
     let mut leading = pods.iter().filter(|pod| holder.starts_with(&name(pod)));
     let pod = leading.next().with_context(|| format!("no Pod of {holder}"))?;
+    Ok(leader_in(pod, holder))
+}
+
+/// The Pod of a Deployment of one replica without a lease.
+pub(crate) fn working(stack: &Stack, namespace: &str, deployment: &str) -> anyhow::Result<Leader> {
+    let pods = list(stack, namespace, "pods")?;
+    let prefix = format!("{deployment}-");
+    let mut working = pods.iter().filter(|pod| name(pod).starts_with(&prefix));
+    let pod = working.next().with_context(|| format!("no Pod of {deployment}"))?;
+    Ok(leader_in(pod, String::new()))
+}
+
+fn leader_in(pod: &Value, holder: String) -> Leader {
     let id = pod["status"]["containerStatuses"][0]["containerID"]
         .as_str()
         .unwrap_or_default();
-    let process = id.strip_prefix("process://").map(str::to_owned);
-    let pod = name(pod);
-    Ok(Leader { holder, pod, process })
+    Leader {
+        holder,
+        pod: name(pod),
+        process: id.strip_prefix("process://").map(str::to_owned),
+    }
 }
 
 /// Waits until this number of hosts have no consumer and are available and empty.
