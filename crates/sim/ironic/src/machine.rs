@@ -2,7 +2,7 @@
 //!
 //! Nodes of the driver `fake-hardware` have no machine, as in Ironic.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
@@ -71,12 +71,14 @@ pub(crate) struct BmcError {
 /// The image on the root disk.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Image {
-    /// Its URL.
+    /// Its URL; empty if a deploy step needs none.
     pub source: String,
     /// The requested checksum, or its URL.
     pub checksum: Option<String>,
     /// The config-drive.
     pub config_drive: Option<Value>,
+    /// The deploy step of the agent that installed it, unless Ironic's own step wrote it.
+    pub step: Option<String>,
 }
 
 impl fmt::Debug for Image {
@@ -85,6 +87,7 @@ impl fmt::Debug for Image {
         f.debug_struct("Image")
             .field("source", &self.source)
             .field("checksum", &self.checksum)
+            .field("step", &self.step)
             .finish_non_exhaustive()
     }
 }
@@ -146,6 +149,8 @@ pub struct Machine {
     pub firmware: BTreeMap<String, String>,
     /// How it performs updates.
     pub firmware_updates: FirmwareUpdates,
+    /// The deploy steps that its agent has besides those of each agent.
+    pub deploy_steps: BTreeSet<String>,
     /// The updates that were made, each with its component and URL.
     pub flashed: Vec<(String, String)>,
     number: Number,
@@ -159,6 +164,7 @@ impl Machine {
             firmware: firmware::factory(&profile),
             firmware_updates: FirmwareUpdates::default(),
             flashed: Vec::new(),
+            deploy_steps: BTreeSet::new(),
             profile,
             media: None,
             disk: None,

@@ -3,6 +3,7 @@
 //! Before a request is handled, all due timers run in order, with their own timestamps. So the same seed, requests and
 //! times produce the same answers, without background tasks.
 
+mod deploy;
 mod firmware;
 mod hardware;
 mod images;
@@ -204,7 +205,7 @@ impl Core {
         let real = self
             .nodes
             .get_mut(&serial)
-            .filter(|node| !node.is_fake() && !node.is_live());
+            .filter(|node| !node.is_fake() && node.text("deploy_interface") == Some("direct"));
         if let Some(node) = real
             && let Some(Value::Object(info)) = node.fields.get_mut("instance_info")
         {

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::{Core, NO_BMC, Now, Slot, steps, work};
 use crate::life::{Event, step};
-use crate::machine::Image;
 use crate::work::{Action, Kind, TimedAction};
 
 /// The delay of a ramdisk's heartbeat while the node is locked.
@@ -63,6 +62,8 @@ impl Core {
             Action::CheckSteps(list) => self.check(serial, list),
             Action::RunSteps(list) => self.run_steps(serial, kind, list, now),
             Action::UpdateFirmware => self.update_firmware(serial, now),
+            Action::CheckDeploySteps(list) => self.check_deploy_steps(serial, list),
+            Action::RunDeploySteps(list) => self.run_deploy_steps(serial, list),
             Action::WriteImage => self.write(serial),
             Action::InsertMedia => self.insert(serial),
             Action::TakeOver => self.take_over(serial),
@@ -236,36 +237,6 @@ impl Core {
         node.steps.remove(field);
         if let Some(machine) = machine {
             node.record_bios(machine);
-        }
-        Some(Outcome::Done)
-    }
-
-    fn write(&mut self, serial: u64) -> Option<Outcome> {
-        let (node, machine) = self.node_and_machine(serial)?;
-        let Some(machine) = machine else {
-            return Some(Outcome::Done);
-        };
-        let image = Image {
-            source: node.image("image_source").unwrap_or_default().to_owned(),
-            checksum: node
-                .image("image_os_hash_value")
-                .or_else(|| node.image("image_checksum"))
-                .map(str::to_owned),
-            config_drive: node.field("instance_info").get("configdrive").cloned(),
-        };
-        Some(match machine.write(image) {
-            Ok(()) => Outcome::Done,
-            Err(message) => {
-                let message = format!("Deploy step deploy.write_image failed on node {}. {message}", node.uuid);
-                Outcome::Fails(Duration::ZERO, message)
-            }
-        })
-    }
-
-    fn insert(&mut self, serial: u64) -> Option<Outcome> {
-        let (node, machine) = self.node_and_machine(serial)?;
-        if let Some(machine) = machine {
-            machine.media = node.image("boot_iso").map(str::to_owned);
         }
         Some(Outcome::Done)
     }

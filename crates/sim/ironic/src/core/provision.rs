@@ -8,7 +8,7 @@ use super::{Answer, Context, Core, Failure, Now, Slot, steps, work};
 use crate::life::{Event, Provision, step};
 use crate::node::{Node, interfaces};
 use crate::refusal::Refusal;
-use crate::work::{Action, Kind, Script};
+use crate::work::{Action, Kind, Script, deploy_steps};
 
 /// A parsed provision request.
 struct TransitionRequest<'a> {
@@ -59,7 +59,7 @@ impl Core {
         }
         let mut at = step(&node.provision, transition.event).ok_or_else(|| refused(node, transition.verb))?;
         if matches!(transition.event, Event::Deploy | Event::Rebuild) {
-            deployable(node, transition.event)?;
+            deployable(node, transition)?;
         }
         if transition.event == Event::Clean {
             // Manual cleaning returns to manageable.
@@ -99,7 +99,7 @@ impl Core {
             Event::Inspect => (Kind::Inspect, work::inspect(node, pace)),
             Event::Provide => (Kind::Clean, work::clean(node, pace, None)),
             Event::Clean => (Kind::Clean, work::clean(node, pace, Some(transition.steps.clone()))),
-            Event::Deploy | Event::Rebuild => (Kind::Deploy, work::deploy(node, pace)),
+            Event::Deploy | Event::Rebuild => (Kind::Deploy, work::deploy(node, pace, transition.steps.clone())),
             Event::Delete => (Kind::TearDown, work::tear_down(node, pace)),
             Event::Adopt => (Kind::Adopt, work::adopt(node, pace)),
             Event::Service => (Kind::Service, work::service(node, pace, transition.steps.clone())),
@@ -179,17 +179,20 @@ fn refused(node: &Node, verb: &str) -> Refusal {
 }
 
 /// The conductor's checks before a deployment.
-fn deployable(node: &Node, event: Event) -> Result<(), Refusal> {
-    if event == Event::Rebuild && !node.has_image("image_source") {
+fn deployable(node: &Node, transition: &TransitionRequest<'_>) -> Result<(), Refusal> {
+    if transition.event == Event::Rebuild && !node.has_image("image_source") {
         // A defect of Ironic 39: only a deployment sets the variable, so rebuilding a live image always fails.
         return Err(Refusal::failed(
             "cannot access local variable 'auto_lessee' where it is not associated with a value",
         ));
     }
-    match node.missing_image() {
+    let missing = node
+        .missing_image()
+        .map(|field| format!("some parameters were missing: {field}"));
+    match missing.or_else(|| deploy_steps::refused(&transition.steps)) {
         None => Ok(()),
-        Some(field) => Err(Refusal::invalid(format!(
-            "Failed to validate deploy or power info for node {}: some parameters were missing: {field}",
+        Some(message) => Err(Refusal::invalid(format!(
+            "Failed to validate deploy or power info for node {}: {message}",
             node.uuid
         ))),
     }
@@ -253,6 +256,15 @@ fn checked_transition<'a>(
             ));
         }
     }
+    let has_deploy_steps = body
+        .get("deploy_steps")
+        .is_some_and(|steps| !steps.is_null() && steps != &json!([]));
+    let deploys = matches!(transition.event, Event::Deploy | Event::Rebuild);
+    if has_deploy_steps && !deploys {
+        return invalid(
+            "\"deploy_steps\" is only valid when setting target provision state to active or rebuild".to_owned(),
+        );
+    }
     match transition.event {
         Event::Abort if node.provision.state == S::WaitCallBack && context.microversion < ABORT_DEPLOYMENT => {
             return Err(Refusal::newer_argument().into());
@@ -269,8 +281,16 @@ fn checked_transition<'a>(
         }
         _ => {}
     }
-    if let Some(message) = steps::malformed(transition.event.as_str(), &transition.steps) {
+    let malformed = if deploys {
+        deploy_steps::malformed(&transition.steps)
+    } else {
+        steps::malformed(transition.event.as_str(), &transition.steps)
+    };
+    if let Some(message) = malformed {
         return invalid(message);
+    }
+    if let Some(what) = deploy_steps::beyond(node, &transition.steps).filter(|_| deploys) {
+        return Err(Refusal::not_simulated(what).into());
     }
     if transition.event == Event::Service && steps::has_update(&transition.steps) {
         return Err(Refusal::not_simulated("a firmware update by a service").into());

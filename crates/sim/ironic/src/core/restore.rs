@@ -6,15 +6,17 @@
 use chrono::{DateTime, Utc};
 use metal3_ironic::model::state::{PowerState, ProvisionState as S};
 use metal3_ironic::version::Microversion;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{Core, Now, Slot, work};
 use crate::life::{Event, Provision};
 use crate::machine::Image;
 use crate::node::{Node, fields};
 use crate::refusal::Refusal;
-use crate::work::{Action, Kind, Script};
+use crate::work::{Action, Kind, Script, deploy_steps};
 
+/// The deploy step of a deployment: the record does not name it.
+const UNKNOWN: &str = "unknown";
 /// Values of the field `fault`.
 const FAULTS: [&str; 3] = ["power failure", "clean failure", "service failure"];
 
@@ -61,11 +63,13 @@ impl Core {
         if node.provision.state == S::Active && is_live {
             machine.media = text("boot_iso");
         } else if node.provision.state == S::Active {
-            machine.disk = text("image_source").map(|source| Image {
-                source,
-                checksum: text("image_os_hash_value").or_else(|| text("image_checksum")),
-                config_drive: node.field("instance_info").get("configdrive").cloned(),
-            });
+            let is_by_step = is_by_step(node);
+            let step = is_by_step.then(|| UNKNOWN.to_owned());
+            let image = Image {
+                step,
+                ..deploy_steps::image(node)
+            };
+            machine.disk = Some(image).filter(|image| is_by_step || !image.source.is_empty());
         }
         if node.times.inspection_ended.is_some() {
             node.inventory = Some(machine.inventory());
@@ -112,10 +116,14 @@ impl Core {
                 let carried = begun.then(pace.work, Action::RunSteps(Vec::new()));
                 (Kind::Clean, done(off(carried), cleaned))
             }
-            S::Deploying if node.is_live() => (Kind::Deploy, work::deploy(node, pace)),
+            S::Deploying if node.is_live() => (Kind::Deploy, work::deploy(node, pace, Vec::new())),
             S::Deploying | S::WaitCallBack => {
-                let written =
-                    off(begun.then(pace.work, Action::WriteImage)).then(pace.bmc, Action::Power(PowerState::On));
+                let write = if is_by_step(node) {
+                    Action::RunDeploySteps(vec![json!({"step": UNKNOWN})])
+                } else {
+                    Action::WriteImage
+                };
+                let written = off(begun.then(pace.work, write)).then(pace.bmc, Action::Power(PowerState::On));
                 (Kind::Deploy, done(written, Event::Done))
             }
             S::Deleting => (Kind::TearDown, work::tear_down(node, pace)),
@@ -123,6 +131,11 @@ impl Core {
             _ => return None,
         })
     }
+}
+
+/// Whether a deploy step of the agent installs the system.
+fn is_by_step(node: &Node) -> bool {
+    node.text("deploy_interface") == Some(deploy_steps::CUSTOM_AGENT)
 }
 
 /// Applies the fields that only Ironic writes.

@@ -3,6 +3,7 @@
 //! A script is created when the work begins. The result of an action is computed when the action runs, so a fault that
 //! is set during the work takes effect then. Pure.
 
+pub(crate) mod deploy_steps;
 pub(crate) mod steps;
 
 use std::collections::VecDeque;
@@ -38,6 +39,10 @@ pub(crate) enum Action {
     RunSteps(Vec<Value>),
     /// Poll the update of the firmware that the BMC performs.
     UpdateFirmware,
+    /// Validate the deploy steps of the agent.
+    CheckDeploySteps(Vec<Value>),
+    /// Run deploy steps of the agent.
+    RunDeploySteps(Vec<Value>),
     /// Write the image.
     WriteImage,
     /// Insert the live image into the virtual drive.
@@ -168,9 +173,11 @@ pub(crate) fn clean(node: &Node, pace: &Pace, steps: Option<Vec<Value>>) -> Scri
         .at_once(done)
 }
 
-pub(crate) fn deploy(node: &Node, pace: &Pace) -> Script {
+/// `steps` are those of the request.
+pub(crate) fn deploy(node: &Node, pace: &Pace, steps: Vec<Value>) -> Script {
     let script = Script::default();
     let script = if node.is_fake() {
+        // No agent runs, so steps of an agent never do.
         script.then(pace.fake_work, Action::WriteImage)
     } else if node.text("deploy_interface") == Some("ramdisk") {
         // A live image is booted without writing to the disk.
@@ -179,9 +186,16 @@ pub(crate) fn deploy(node: &Node, pace: &Pace) -> Script {
             .at_once(Action::InsertMedia)
             .then(pace.bmc, Action::Power(PowerState::On))
     } else {
+        let script = script.ramdisk(pace).at_once(Action::CheckDeploySteps(steps.clone()));
+        // This interface writes nothing itself.
+        let script = if node.text("deploy_interface") == Some(deploy_steps::CUSTOM_AGENT) {
+            script.then(pace.work, Action::RunDeploySteps(steps))
+        } else {
+            script
+                .then(pace.work, Action::WriteImage)
+                .at_once(Action::RunDeploySteps(steps))
+        };
         script
-            .ramdisk(pace)
-            .then(pace.work, Action::WriteImage)
             .then(pace.bmc, Action::Power(PowerState::Off))
             .then(pace.bmc, Action::Power(PowerState::On))
     };

@@ -8,7 +8,7 @@ use crate::machine::Machine;
 use crate::node::Node;
 
 /// Valid interfaces of steps.
-const INTERFACES: [&str; 7] = ["vendor", "power", "management", "firmware", "deploy", "bios", "raid"];
+pub(crate) const INTERFACES: [&str; 7] = ["vendor", "power", "management", "firmware", "deploy", "bios", "raid"];
 
 /// The schema error of invalid steps.
 pub(crate) fn malformed(kind: &str, steps: &[Value]) -> Option<String> {
