@@ -8,7 +8,6 @@ use std::fmt;
 use metal3_api::metal3::v1alpha1::Image;
 use metal3_domain::image::{self, DiskFormat, HashAlgorithm};
 use metal3_ironic::model::node::Node;
-use ring::digest;
 use serde_json::Value;
 
 use super::invalid_host::InvalidHost;
@@ -20,13 +19,13 @@ const CHECKSUM: &str = "image_checksum";
 const ALGORITHM: &str = "image_os_hash_algo";
 const DIGEST: &str = "image_os_hash_value";
 const ISO: &str = "boot_iso";
-/// What was ordered, as a digest: Ironic replaces the source by the target of a redirect, and with
-/// `image_download_source=local` also digest and format.
-// differs: `host-image-ordered`. The Go manager does not compare what was deployed.
-const ORDERED: &str = "metal3_image";
+/// What identifies an image with a checksum.
+const CHECKED: [&str; 4] = [SOURCE, CHECKSUM, ALGORITHM, DIGEST];
+/// The format that makes an image a live ISO.
+const LIVE_ISO: &str = "live-iso";
 
 /// A key of `instance_info` and its desired value. `None`: absent.
-type Key = (&'static str, Option<Value>);
+pub(super) type Key = (&'static str, Option<Value>);
 
 /// A deployable image. `Debug` shows no URL, since it may contain credentials.
 #[derive(Clone, PartialEq, Eq)]
@@ -89,35 +88,54 @@ impl Payload {
         }
     }
 
-    /// Every key of `instance_info` that depends on the image, for an instance.
-    pub(super) fn ordered_as(&self, instance: &str) -> impl Iterator<Item = Key> {
-        let ordered = (ORDERED, Some(self.digest(instance).into()));
-        self.instance_info().into_iter().chain([ordered])
-    }
+    /// Every key of `instance_info` that an image has.
+    pub(super) const KEYS: [&str; 6] = [SOURCE, FORMAT, CHECKSUM, ALGORITHM, DIGEST, ISO];
 
-    /// Identifies the image and the instance that it was ordered for.
-    pub(crate) fn digest(&self, instance: &str) -> String {
-        let mut context = digest::Context::new(&digest::SHA256);
-        let (url, checksum, algorithm) = match self {
+    /// URL, checksum and algorithm, empty where there is none.
+    pub(super) fn identity(&self) -> [&str; 3] {
+        match self {
             Self::Disk {
                 url,
                 checksum,
                 algorithm,
                 ..
-            } => (url.as_str(), checksum.as_str(), *algorithm),
-            Self::Registry { url, .. } | Self::LiveIso { url } => (url.as_str(), "", None),
-        };
-        let algorithm = algorithm.map_or("", HashAlgorithm::name);
-        for part in [&instance.to_ascii_lowercase(), url, checksum, algorithm] {
-            context.update(part.as_bytes());
-            // No part contains it.
-            context.update(b"\n");
+            } => [url, checksum, algorithm.map_or("", HashAlgorithm::name)],
+            Self::Registry { url, .. } | Self::LiveIso { url } => [url, "", ""],
         }
-        let digest = context.finish();
-        digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    fn instance_info(&self) -> [Key; 6] {
+    /// Every key of `instance_info` for a deploy step that uses the image. Its checksum is a digest of the algorithm that is
+    /// stated, or of an empty one, as with the Go manager; a live ISO is a source as well.
+    pub(super) fn instance_info_for_step(&self) -> [Key; 6] {
+        let text = |text: &str| Some(Value::from(text));
+        match self {
+            Self::Disk {
+                url,
+                format,
+                checksum,
+                algorithm,
+            } => [
+                (SOURCE, text(url)),
+                (FORMAT, format.and_then(|format| text(format.name()))),
+                (CHECKSUM, None),
+                (ALGORITHM, text(algorithm.map_or("", HashAlgorithm::name))),
+                (DIGEST, text(checksum)),
+                (ISO, None),
+            ],
+            Self::LiveIso { url } => [
+                (SOURCE, text(url)),
+                (FORMAT, text(LIVE_ISO)),
+                (CHECKSUM, None),
+                (ALGORITHM, None),
+                (DIGEST, None),
+                (ISO, None),
+            ],
+            Self::Registry { .. } => self.instance_info(),
+        }
+    }
+
+    /// Every key of `instance_info` for an image that Ironic writes or boots.
+    pub(super) fn instance_info(&self) -> [Key; 6] {
         let text = |text: &str| Some(Value::from(text));
         match self {
             Self::Disk {
@@ -155,32 +173,24 @@ impl Payload {
         }
     }
 
-    /// Whether the node was last configured with this image. An order recorded for the node's instance decides; a node
-    /// without one was configured by another manager. Then the format does not count, and of an image in a registry and of a
-    /// live ISO the URL alone: Ironic records the digest that it found in the registry.
-    #[must_use]
-    pub fn is_written_on(&self, node: &Node) -> bool {
-        if let (Some(Value::String(ordered)), Some(instance)) = (node.instance_info.get(ORDERED), &node.instance_uuid) {
-            return *ordered == self.digest(instance);
-        }
-        if self.is_written_with_md5(node) {
-            return true;
-        }
+    /// Whether another manager configured the node with this image. The format does not count, and of an image in a registry
+    /// and of a live ISO the URL alone: Ironic records the digest that it found in the registry.
+    pub(super) fn is_shown_on(&self, node: &Node) -> bool {
         let identifying: &[&str] = match self {
-            Self::Disk { .. } => &[SOURCE, CHECKSUM, ALGORITHM, DIGEST],
+            Self::Disk { .. } => &CHECKED,
             Self::Registry { .. } => &[SOURCE],
             Self::LiveIso { .. } => &[ISO],
         };
-        self.instance_info()
-            .into_iter()
-            .filter(|(key, _)| identifying.contains(key))
-            .all(|(key, wanted)| {
-                let found = node.instance_info.get(key);
-                match wanted {
-                    Some(wanted) => compare(found, &wanted) != Match::Different,
-                    None => found.is_none(),
-                }
-            })
+        self.is_written_with_md5(node) || has_all(node, self.instance_info(), identifying)
+    }
+
+    /// The same for a node that a deploy step installs with the image.
+    pub(super) fn is_shown_for_step_on(&self, node: &Node) -> bool {
+        let identifying: &[&str] = match self {
+            Self::Disk { .. } => &CHECKED,
+            Self::Registry { .. } | Self::LiveIso { .. } => &[SOURCE],
+        };
+        has_all(node, self.instance_info_for_step(), identifying)
     }
 
     /// Whether a Go manager up to 0.9 configured the node with this image: it took an unset algorithm for MD5.
@@ -208,6 +218,19 @@ impl Payload {
     pub(super) const fn is_of_registry(&self) -> bool {
         matches!(self, Self::Registry { .. })
     }
+}
+
+/// Whether the node has those of the keys that identify an image.
+fn has_all(node: &Node, keys: [Key; 6], identifying: &[&str]) -> bool {
+    keys.into_iter()
+        .filter(|(key, _)| identifying.contains(key))
+        .all(|(key, wanted)| {
+            let found = node.instance_info.get(key);
+            match wanted {
+                Some(wanted) => compare(found, &wanted) != Match::Different,
+                None => found.is_none(),
+            }
+        })
 }
 
 /// The URL of an image in a registry. Ironic takes one for it only with its scheme in lower case.

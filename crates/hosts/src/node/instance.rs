@@ -1,19 +1,19 @@
-//! The instance in the node's record: owner, image, root device, boot mode.
+//! The instance in the node's record: owner, image or deploy step, root device, boot mode.
 //!
 //! It is written before a deployment, and before the adoption of a running machine: Ironic does not adopt a machine
 //! that boots a live ISO without knowing the ISO.
 
 use std::fmt;
 
-use metal3_api::metal3::v1alpha1::{BareMetalHost, BootMode, Image};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, BootMode};
 use metal3_domain::ids::NodeUuid;
 use metal3_ironic::calls::patch::Patch;
+use metal3_ironic::calls::provision::Step;
 use metal3_ironic::model::node::Node;
 use serde_json::{Map, Value};
 
-use super::bmc::FAKE_DRIVER;
 use super::changes::{Changes, Comparison, Passwords, RecordMap};
-use super::image::Payload;
+use super::deployment::{self, Deployment, Order};
 use super::invalid_host::InvalidHost;
 use super::pull_secret::PullSecret;
 use super::settings::NodeSettings;
@@ -42,10 +42,11 @@ enum Login<'a> {
 #[derive(Clone, PartialEq)]
 pub struct Instance {
     uid: String,
-    payload: Payload,
+    order: Order,
     root_device: Map<String, Value>,
     boot_mode: BootMode,
-    boot_device: String,
+    /// `None`: a deploy step decides on it.
+    boot_device: Option<String>,
 }
 
 /// The owner of the instance on a node.
@@ -61,27 +62,27 @@ pub enum InstanceOwner {
 }
 
 impl Instance {
-    /// The instance of the host with this image: from its spec, or for a running machine from its status. Root device
-    /// and boot mode are those in the status.
+    /// The instance of the host with this deployment: of its spec, or for a running machine of its status. Root device and
+    /// boot mode are those in the status.
     ///
     /// # Errors
-    /// When the image is incomplete or not supported, a hint has a control character, or the host has no valid UID.
-    pub fn of(host: &BareMetalHost, image: &Image, settings: &NodeSettings) -> Result<Self, InvalidHost> {
+    /// When the image is incomplete or not supported, a hint or the deploy step has a control character, or the host has no valid UID.
+    pub fn of(host: &BareMetalHost, deployment: &Deployment, settings: &NodeSettings) -> Result<Self, InvalidHost> {
         let uid = NodeUuid::parse(host.metadata.uid.clone().unwrap_or_default()).map_err(|_| InvalidHost::Uid)?;
-        let payload = Payload::of(image)?;
+        let order = Order::of(deployment)?;
         let in_force = &host.status.provisioning;
         let root_device = in_force.root_device_hints.as_ref().map(hints::to_ironic).transpose()?;
-        let boot_device = if payload.is_live_iso() {
-            &settings.live_iso_boot_device
-        } else {
-            &settings.direct_boot_device
+        let boot_device = match &order {
+            order if order.has_step() => None,
+            order if order.boots_live_iso() => Some(settings.live_iso_boot_device.clone()),
+            _ => Some(settings.direct_boot_device.clone()),
         };
         Ok(Self {
             uid: uid.as_str().to_owned(),
-            payload,
+            order,
             root_device: root_device.unwrap_or_default(),
             boot_mode: in_force.boot_mode.unwrap_or_else(|| host.boot_mode()),
-            boot_device: boot_device.clone(),
+            boot_device,
         })
     }
 
@@ -125,29 +126,24 @@ impl Instance {
             InstanceOwner::Other(uuid) => uuid,
             InstanceOwner::None | InstanceOwner::ThisHost => &self.uid,
         };
-        for (key, wanted) in common.into_iter().chain(self.payload.ordered_as(instance)) {
+        for (key, wanted) in common.into_iter().chain(self.order.keys(instance)) {
             changes.entry(RecordMap::InstanceInfo, key, wanted);
         }
         self.compare_login(node, login, &mut changes);
-        let boot_device = Some(self.boot_device.as_str().into());
-        changes.entry(RecordMap::DriverInfo, "force_persistent_boot_device", boot_device);
-        let found = node.deploy_interface.as_deref();
-        let wanted = match found {
-            // Fake hardware has its own deploy interface.
-            _ if node.driver.as_deref() == Some(FAKE_DRIVER) => found,
-            _ if self.payload.is_live_iso() => Some(RAMDISK),
-            Some(RAMDISK | CUSTOM_AGENT) => None,
-            other => other,
-        };
-        changes.interface("deploy_interface", found, wanted);
+        if let Some(device) = &self.boot_device {
+            let device = Some(device.as_str().into());
+            changes.entry(RecordMap::DriverInfo, "force_persistent_boot_device", device);
+        }
+        let wanted = deployment::interface(&self.order, node, RAMDISK);
+        changes.interface("deploy_interface", node.deploy_interface.as_deref(), wanted);
         changes.done()
     }
 
     /// Compares the login with that of the node, of which Ironic shows the identity only.
     fn compare_login(&self, node: &Node, login: Login<'_>, changes: &mut Comparison<'_>) {
         let login = match login {
-            Login::Read(login) => login.filter(|_| self.payload.is_of_registry()),
-            Login::Unread if self.payload.is_of_registry() => return,
+            Login::Read(login) => login.filter(|_| self.order.is_of_registry()),
+            Login::Unread if self.order.is_of_registry() => return,
             Login::Unread => None,
         };
         let identity = login.map(|login| Value::from(login.identity()));
@@ -157,16 +153,22 @@ impl Instance {
         changes.entry(RecordMap::InstanceInfo, LOGIN_IDENTITY, identity);
     }
 
-    /// Whether the node was last configured with this image.
+    /// Whether the node was last configured with this deployment.
     #[must_use]
     pub fn is_written_on(&self, node: &Node) -> bool {
-        self.payload.is_written_on(node)
+        self.order.is_written_on(node)
     }
 
-    /// Whether the machine boots a live ISO, which gets no config drive.
+    /// Whether the image is a live ISO, which gets no config drive.
     #[must_use]
-    pub const fn is_live_iso(&self) -> bool {
-        self.payload.is_live_iso()
+    pub fn is_live_iso(&self) -> bool {
+        self.order.is_of_live_iso()
+    }
+
+    /// The deploy steps of the request, besides Ironic's own.
+    #[must_use]
+    pub fn steps(&self) -> Vec<Step> {
+        self.order.steps()
     }
 }
 
@@ -174,7 +176,7 @@ impl fmt::Debug for Instance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Instance")
             .field("uid", &self.uid)
-            .field("payload", &self.payload)
+            .field("order", &self.order)
             .field("root_device", &self.root_device)
             .field("boot_mode", &self.boot_mode)
             .finish_non_exhaustive()

@@ -136,6 +136,15 @@ pub enum InvalidHost {
         /// The field.
         field: String,
     },
+    /// The name of the deploy step is too long.
+    #[error(
+        "spec.customDeploy.method: it is {length} characters long, and at most 255 are accepted; set it to the name of a deploy \
+         step of the agent"
+    )]
+    MethodLength {
+        /// The length of the name.
+        length: usize,
+    },
     /// A reference has another namespace.
     #[error("{field}.namespace is not the namespace of the host; move the Secret there and remove the field")]
     OtherNamespace {
@@ -189,6 +198,7 @@ impl InvalidHost {
             Self::Name { part: "namespace", .. } => "metadata.namespace",
             Self::Name { .. } | Self::NameLength { .. } => "metadata.name",
             Self::Uid => "metadata.uid",
+            Self::MethodLength { .. } => "spec.customDeploy.method",
             Self::Image(fault) => image_field(fault),
             Self::ControlCharacter { field } | Self::Raid { field, .. } => field,
             Self::Profile { field, .. }

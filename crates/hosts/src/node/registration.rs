@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 use super::bmc::{BmcEndpoint, FAKE_DRIVER};
 use super::changes::{Changes, Comparison, Passwords, RecordMap};
 use super::credentials::Credentials;
+use super::deployment::Deployment;
 use super::instance::{CUSTOM_AGENT, RAMDISK};
 use super::invalid_host::InvalidHost;
 use super::ramdisk::{AgentNetwork, Ramdisks};
@@ -335,27 +336,26 @@ fn inspect_interface(host: &BareMetalHost, profile: &Profile) -> &'static str {
     }
 }
 
-/// The deploy interface of a new node: by what the machine already runs.
+/// The deploy interface of a new node: by what the machine already runs, or is being deployed.
 fn deploy_interface(host: &BareMetalHost, profile: &Profile) -> Option<&'static str> {
-    let in_force = &host.status.provisioning;
+    let state = &host.status.provisioning.state;
     if profile.driver == FAKE_DRIVER {
         return profile.interfaces.boot;
     }
-    if in_force
-        .custom_deploy
-        .as_ref()
-        .is_some_and(|deploy| !deploy.method.is_empty())
-    {
-        return Some(CUSTOM_AGENT);
-    }
+    let recorded = Deployment::recorded(host);
     let takes_spec = matches!(
-        in_force.state,
+        state,
         ProvisioningState::Provisioning | ProvisioningState::ExternallyProvisioned
     );
-    let image = match &host.spec.image {
-        Some(image) if takes_spec && in_force.image.url.is_empty() => image,
-        _ => &in_force.image,
+    let asked = if takes_spec {
+        Deployment::asked(host)
+    } else {
+        Deployment::default()
     };
+    if recorded.method.or(asked.method).is_some() {
+        return Some(CUSTOM_AGENT);
+    }
+    let image = recorded.image.or(asked.image)?;
     (image.fields().disk_format == Some("live-iso")).then_some(RAMDISK)
 }
 

@@ -14,8 +14,6 @@ pub struct Unsupported(pub UnsupportedFeature);
 /// A feature that is not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UnsupportedFeature {
-    /// A custom deploy step.
-    CustomDeploy,
     /// Fast inspection through the BMC.
     FastInspection,
 }
@@ -23,21 +21,18 @@ pub enum UnsupportedFeature {
 impl UnsupportedFeature {
     const fn field(self) -> &'static str {
         match self {
-            Self::CustomDeploy => "spec.customDeploy",
             Self::FastInspection => "spec.inspectionMode",
         }
     }
 
     const fn description(self) -> &'static str {
         match self {
-            Self::CustomDeploy => "custom deploy steps",
             Self::FastInspection => "fast inspection through the BMC",
         }
     }
 
     const fn remedy(self) -> &'static str {
         match self {
-            Self::CustomDeploy => "remove it and set spec.image",
             Self::FastInspection => "use agent or disabled",
         }
     }
@@ -61,22 +56,12 @@ pub fn is_rejection(message: &str) -> bool {
 #[must_use]
 pub fn of(host: &BareMetalHost) -> Vec<Unsupported> {
     let spec = &host.spec;
-    let features = [
-        (UnsupportedFeature::CustomDeploy, has_custom_deploy(host)),
-        (
-            UnsupportedFeature::FastInspection,
-            !host.inspection_disabled() && spec.inspection_mode == Some(InspectionMode::Fast),
-        ),
-    ];
+    let features = [(
+        UnsupportedFeature::FastInspection,
+        !host.inspection_disabled() && spec.inspection_mode == Some(InspectionMode::Fast),
+    )];
     features
         .into_iter()
         .filter_map(|(feature, is_used)| is_used.then_some(Unsupported(feature)))
         .collect()
-}
-
-/// Whether the host asks for a deployment by a step of its own.
-#[must_use]
-pub fn has_custom_deploy(host: &BareMetalHost) -> bool {
-    let deploy = host.spec.custom_deploy.as_ref();
-    deploy.is_some_and(|deploy| !deploy.method.is_empty())
 }

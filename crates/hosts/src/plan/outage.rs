@@ -11,6 +11,7 @@ use metal3_runtime::reason::Reason;
 
 use crate::facts::{Outage, OutageKind, RefusalClass};
 use crate::names::{HELD, reason};
+use crate::node::Deployment;
 use crate::plan::conditions;
 use crate::plan::firmware_record::is_firmware_still_unknown;
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld, document};
@@ -119,10 +120,7 @@ pub(crate) const fn is_in_progress(state: &State) -> bool {
 fn is_waiting(host: &BareMetalHost) -> bool {
     let is_power_wrong = host.spec.online != host.status.powered_on;
     match &host.status.provisioning.state {
-        State::Available | State::Ready => {
-            let has_image = host.spec.image.as_ref().is_some_and(|image| !image.url.is_empty());
-            is_power_wrong || (host.spec.online && (has_image || host.spec.custom_deploy.is_some()))
-        }
+        State::Available | State::Ready => is_power_wrong || (host.spec.online && !Deployment::asked(host).is_none()),
         State::Provisioned => is_power_wrong || is_cancelled(host),
         State::ExternallyProvisioned => is_power_wrong,
         state => is_in_progress(state),

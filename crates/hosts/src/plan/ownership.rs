@@ -5,14 +5,14 @@
 //! serves the former one, which is recorded in an annotation. For power changes of a host that stays, the same image on
 //! both sides is sufficient; for deletion it is not, since many hosts run the same image.
 
-use metal3_api::metal3::v1alpha1::{BareMetalHostStatus, Image, ProvisioningState as State};
+use metal3_api::metal3::v1alpha1::{BareMetalHostStatus, ProvisioningState as State};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::plan::Observed;
 
 use crate::facts::{FoundNode, NodeFreshness, Read};
 use crate::names::FORMER_ANNOTATION;
-use crate::node::{self, Instance};
+use crate::node::{self, Deployment, Instance};
 use crate::plan::error::IN_IRONIC;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 
@@ -35,16 +35,9 @@ pub(crate) fn has_no_other_instance(planner: &Planner<'_>, node: &Node) -> bool 
     owned.any(|uid| uid.eq_ignore_ascii_case(instance)) || !planner.rules.own_instance()
 }
 
-/// Whether the power of the node may be changed for a host that stays: also when the node shows the host's image.
+/// Whether the power of the node may be changed for a host that stays: also when the node shows what the host runs.
 pub(crate) fn may_switch_power(planner: &Planner<'_>, node: &Node) -> bool {
-    let host = planner.host();
-    let recorded = &host.status.provisioning.image;
-    let image = match &host.spec.image {
-        // What such a host runs is recorded in its spec alone.
-        Some(image) if recorded.url.is_empty() && *planner.state() == State::ExternallyProvisioned => image,
-        _ => recorded,
-    };
-    has_no_other_instance(planner, node) || has_image(planner, node, image)
+    has_no_other_instance(planner, node) || has_deployment(planner, node, &Deployment::running(planner.host()))
 }
 
 /// Whether the message is that the node serves another instance.
@@ -59,12 +52,12 @@ pub(crate) fn is_owned_node(planner: &Planner<'_>, node: &Node) -> bool {
     (has_name(planner, node) || !planner.rules.own_instance()) && has_no_other_instance(planner, node)
 }
 
-fn has_image(planner: &Planner<'_>, node: &Node, image: &Image) -> bool {
-    let instance = Instance::of(planner.host(), image, &planner.facts.settings.node);
-    !image.url.is_empty() && instance.is_ok_and(|instance| instance.is_written_on(node))
+fn has_deployment(planner: &Planner<'_>, node: &Node, deployment: &Deployment) -> bool {
+    let instance = Instance::of(planner.host(), deployment, &planner.facts.settings.node);
+    !deployment.is_none() && instance.is_ok_and(|instance| instance.is_written_on(node))
 }
 
-/// The former instance of a moved host, if the restored status fits the node: same UUID, active, same image.
+/// The former instance of a moved host, if the restored status fits the node: same UUID, active, same deployment.
 pub(crate) fn former_instance(planner: &Planner<'_>, saved: &BareMetalHostStatus) -> PlanResult<Option<String>> {
     let runs = matches!(saved.provisioning.state, State::Provisioned | State::Deprovisioning);
     if !runs || saved.provisioning.id.is_empty() {
@@ -77,7 +70,7 @@ pub(crate) fn former_instance(planner: &Planner<'_>, saved: &BareMetalHostStatus
     };
     let is_same = node.uuid.as_str() == saved.provisioning.id
         && node.provision_state == S::Active
-        && has_image(planner, node, &saved.provisioning.image);
+        && has_deployment(planner, node, &Deployment::of_status(saved));
     let instance = node.instance_uuid.clone().filter(|_| is_same);
     Ok(instance.filter(|instance| !instance.eq_ignore_ascii_case(planner.uid)))
 }

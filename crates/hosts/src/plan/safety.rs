@@ -18,6 +18,7 @@ use crate::action::{Action, Audit, Impact, Request};
 use crate::facts::{HostFreshness, NodeFreshness, Read};
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, HELD, reason};
 use crate::node;
+use crate::node::deployment::method;
 use crate::node::firmware::{self, Files};
 use crate::plan::error::{Failure, IN_IRONIC};
 use crate::plan::ownership::{SERVES, has_no_other_instance, may_switch_power};
@@ -221,18 +222,12 @@ pub(crate) fn was_withheld(planner: &Planner<'_>) -> bool {
     conditions.any(|condition| condition.type_ == HELD && condition.reason == reason::BUDGET_SPENT.as_str())
 }
 
-/// Whether the running image is not requested any more. Only the URL counts: a new checksum changes nothing on a
-/// running machine.
+/// Whether what runs is not requested any more. Of an image only the URL counts: a new checksum changes nothing on a
+/// running machine. A deploy step that is requested for an image that runs without one does not run afterwards.
 pub(crate) fn is_cancelled(host: &BareMetalHost) -> bool {
-    let method = |deploy: &Option<metal3_api::metal3::v1alpha1::CustomDeploy>| {
-        deploy
-            .as_ref()
-            .map(|deploy| deploy.method.clone())
-            .filter(|method| !method.is_empty())
-    };
     let (asked, runs) = (
-        method(&host.spec.custom_deploy),
-        method(&host.status.provisioning.custom_deploy),
+        method(host.spec.custom_deploy.as_ref()),
+        method(host.status.provisioning.custom_deploy.as_ref()),
     );
     let url = host.spec.image.as_ref().map_or("", |image| &image.url);
     let deployed = host.status.provisioning.image.url.as_str();

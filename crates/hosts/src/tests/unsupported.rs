@@ -2,14 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::fixture::{Fixture, UID, image};
+use super::fixture::{Fixture, image};
 
 /// Each field with a wish. Without an image nothing is provisioned.
-fn wishes() -> [(&'static str, Value); 2] {
-    [
-        ("customDeploy", json!({ "method": "install" })),
-        ("inspectionMode", json!("fast")),
-    ]
+fn wishes() -> [(&'static str, Value); 1] {
+    [("inspectionMode", json!("fast"))]
 }
 
 fn host(state: &str) -> Fixture {
@@ -63,21 +60,14 @@ fn removed_wish_is_not_taken_for_the_failure_that_the_node_shows() {
     }
 }
 
-/// No user took the deployment back: another manager that served the field was replaced.
+/// A version before that of deploy steps recorded it.
 #[test]
-fn deployment_by_a_custom_step_that_a_go_manager_began_is_not_torn_down() {
-    for node in ["available", "deploying", "wait call-back", "active"] {
-        let left = Fixture::new("provisioning")
-            .spec(json!({ "customDeploy": { "method": "install_coreos" } }))
-            .node_with(
-                node,
-                json!({ "instance_uuid": UID, "deploy_interface": "custom-agent", "power_state": "power on" }),
-            )
-            .live();
-        let after = left.clone().performed();
-        // `active`: the next plan is "requests deleted", which erases the system that was just installed.
-        assert_eq!(after.state().to_string(), "provisioning", "{node}: {}", after.summary());
-        let message = after.host["status"]["errorMessage"].as_str().unwrap();
-        assert!(message.starts_with("spec.customDeploy"), "{node}: {message:?}");
-    }
+fn recorded_rejection_of_a_deploy_step_ends() {
+    let rejected = "spec.customDeploy is not supported yet: custom deploy steps; remove it and set spec.image";
+    let host = Fixture::new("available")
+        .spec(json!({ "customDeploy": { "method": "install" } }))
+        .status(super::rows::given::failing("preparation error", rejected, 1))
+        .node("available");
+    assert_eq!(host.summary(), "writes the status, error cleared, replan");
+    assert!(host.performed().summary().contains("to provisioning"));
 }

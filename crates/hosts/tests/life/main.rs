@@ -8,6 +8,7 @@ mod bios;
 mod busy;
 mod cases;
 mod defects;
+mod deploy_steps;
 mod disturbances;
 mod env;
 mod faults;

@@ -12,7 +12,7 @@ const DIGEST: &str = "2ace43c264d666031ec3062db892307818d2de9770c856258d87d3738e
 
 fn of(image: Value, provisioning: &Value) -> Instance {
     let host = with_status(json!({}), provisioning);
-    Instance::of(&host, &image_of(image), &settings()).unwrap()
+    Instance::of(&host, &image_of(image).into(), &settings()).unwrap()
 }
 
 fn image_of(image: Value) -> Image {
@@ -154,7 +154,7 @@ fn boot_device_is_configured_per_image_kind() {
     let host = with_status(json!({}), &json!({}));
     for (image, expected) in [(raw(), "Never"), (live_iso(), "Always")] {
         let record = available();
-        let instance = Instance::of(&host, &image_of(image), &settings).unwrap();
+        let instance = Instance::of(&host, &image_of(image).into(), &settings).unwrap();
         let patch = instance.changes(&record.shown()).patch;
         assert_eq!(
             record.patched(patch).0["driver_info"]["force_persistent_boot_device"],
@@ -277,21 +277,21 @@ fn invalid_images_are_rejected_by_field() {
     ];
     for (image, field, words) in rows {
         let host = with_status(json!({}), &json!({}));
-        let invalid = Instance::of(&host, &image_of(image.clone()), &settings()).unwrap_err();
+        let invalid = Instance::of(&host, &image_of(image.clone()).into(), &settings()).unwrap_err();
         assert_eq!(invalid.field(), field, "{image}");
         assert!(invalid.to_string().contains(words), "{image}: {invalid}");
     }
     let mut without_uid = with_status(json!({}), &json!({}));
     without_uid.metadata.uid = None;
     assert_eq!(
-        Instance::of(&without_uid, &image_of(raw()), &settings())
+        Instance::of(&without_uid, &image_of(raw()).into(), &settings())
             .unwrap_err()
             .field(),
         "metadata.uid"
     );
     let hints = json!({"rootDeviceHints": {"model": "a\tb"}});
     let host = with_status(json!({}), &hints);
-    let invalid = Instance::of(&host, &image_of(raw()), &settings()).unwrap_err();
+    let invalid = Instance::of(&host, &image_of(raw()).into(), &settings()).unwrap_err();
     assert_eq!(invalid.field(), "spec.rootDeviceHints.model");
 }
 

@@ -4,15 +4,14 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_harness::without_effect;
 use serde_json::{Value, json};
 
-use super::super::{Instance, config_drive, hints, ports, profile, raid, unsupported};
+use super::super::{Deployment, Instance, config_drive, hints, ports, profile, raid, unsupported};
 use super::record::{Record, lines};
 use super::{PASSWORD, credentials, host, record_of, settings};
 use crate::tests::fixture::{Fixture, MAC, node};
 
 /// Members with a row of another class, or that other controllers read.
-const ELSEWHERE: [&str; 7] = [
+const ELSEWHERE: [&str; 6] = [
     "spec.consumerRef.",
-    "spec.customDeploy.",
     "spec.description",
     "spec.firmware.",
     "spec.image.ociAuthSecretName",
@@ -42,6 +41,7 @@ fn documents() -> Vec<Value> {
             "image": image, "rootDeviceHints": hints, "userData": named("u"), "metaData": named("m"), "networkData": named("n"),
             "preprovisioningNetworkDataName": "a",
         })),
+        with(json!({ "customDeploy": { "method": "install" } })),
         with(json!({ "bootMACAddress": "52:54:00:00:00:01", "bootMode": "legacy", "architecture": "aarch64" })),
         with(json!({ "automatedCleaningMode": "disabled", "disablePowerOff": true })),
         with(json!({ "inspectionMode": "fast", "hardwareProfile": "dell" })),
@@ -79,10 +79,8 @@ fn outcome(document: &Value) -> Option<String> {
         format!("{} {} {parts:?} {:?}", new.name, new.driver, new.disable_power_off)
     });
     let available = Record::new(&json!({ "provision_state": "available" }));
-    let instance = host.spec.image.as_ref().map(|image| {
-        let instance = Instance::of(&host, image, &settings())?;
-        Ok::<_, super::InvalidHost>(lines(&instance.changes(&available.shown()).patch))
-    });
+    let instance = Instance::of(&host, &Deployment::asked(&host), &settings());
+    let instance = instance.map(|instance| (lines(&instance.changes(&available.shown()).patch), instance.steps()));
     let secrets = config_drive::references(&host).map(|all| {
         let names = [all.user_data, all.meta_data, all.network_data, all.agent_network];
         names.map(|name| name.map(str::to_owned))

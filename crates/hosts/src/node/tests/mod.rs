@@ -1,6 +1,7 @@
 //! Tables and properties of the translation. [`record`] simulates Ironic's record of a node, with masked secrets.
 
 mod config_drive;
+mod deployment;
 mod instance;
 mod invalid_hosts;
 mod inventory;

@@ -3,10 +3,12 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::{AgentNetwork, Instance, InstanceOwner, NodeRecord, NodeSettings, Passwords, Ramdisk, Ramdisks};
+use super::super::{
+    AgentNetwork, Deployment, Instance, InstanceOwner, NodeRecord, NodeSettings, Passwords, Ramdisk, Ramdisks,
+};
 use super::record::Record;
 use super::{UID, bmc, credentials, settings, with_status};
-use metal3_api::metal3::v1alpha1::{BareMetalHost, Image};
+use metal3_api::metal3::v1alpha1::BareMetalHost;
 
 const STATES: [&str; 12] = [
     "enroll",
@@ -113,8 +115,7 @@ prop_compose! {
     ) -> Record {
         let record = NodeRecord::of(&host, Some(&credentials("former", "former")), None, &network, &lab).unwrap();
         let mut record = Record::created(record.creation());
-        let image: Image = host.spec.image.clone().unwrap();
-        let patch = Instance::of(&host, &image, &lab).unwrap().changes(&record.shown()).patch;
+        let patch = Instance::of(&host, &Deployment::asked(&host), &lab).unwrap().changes(&record.shown()).patch;
         record = record.patched(patch);
         record.0["provision_state"] = state.into();
         record.0["maintenance"] = maintenance.into();
@@ -179,8 +180,7 @@ proptest! {
 
     #[test]
     fn written_instance_needs_no_change(host in hosts(), lab in lab(), found in found()) {
-        let image = host.spec.image.clone().unwrap();
-        let instance = Instance::of(&host, &image, &lab).unwrap();
+        let instance = Instance::of(&host, &Deployment::asked(&host), &lab).unwrap();
         let changes = instance.changes(&found.shown());
         let is_open = !changes.patch.is_empty();
         let now = found.patched(changes.patch);
@@ -202,7 +202,7 @@ proptest! {
         found.0["provision_state"] = "available".into();
         found.0["instance_uuid"] = Value::Null;
         let record = wanted(&host, "p", &AgentNetwork::Unread, &lab);
-        let instance = Instance::of(&host, &host.spec.image.clone().unwrap(), &lab).unwrap();
+        let instance = Instance::of(&host, &Deployment::asked(&host), &lab).unwrap();
         let patch = record.changes(&found.shown(), Passwords::Changed).unwrap().patch;
         let found = found.patched(patch);
         let patch = instance.changes(&found.shown()).patch;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::ByteString;
+use metal3_api::metal3::v1alpha1::Image;
 use metal3_domain::image::ImageFields;
 use metal3_ironic::calls::patch::Patch;
 use serde_json::{Value, json};
@@ -125,7 +126,8 @@ fn secret_without_the_login_is_rejected_without_showing_it() {
 fn instance(url: &str) -> Instance {
     let image = json!({ "url": url, "checksum": (url.starts_with("http")).then(|| "0".repeat(64)) });
     let host = with_status(json!({}), &json!({}));
-    Instance::of(&host, &serde_json::from_value(image).unwrap(), &settings()).unwrap()
+    let image: Image = serde_json::from_value(image).unwrap();
+    Instance::of(&host, &image.into(), &settings()).unwrap()
 }
 
 fn login(password: &str, version: &str) -> PullSecret {

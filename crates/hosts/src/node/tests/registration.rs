@@ -172,9 +172,22 @@ fn fields_of_the_spec_are_in_the_new_node() {
 fn recreated_node_has_the_deploy_interface_of_the_running_image() {
     let image = json!({"url": "http://192.0.2.9/a.iso", "format": "live-iso"});
     let method = json!({"customDeploy": {"method": "install"}});
+    let with_image = |method: &Value, image: &Value| json!({"customDeploy": method["customDeploy"], "image": image});
     let rows = [
         (json!({}), json!({"image": image}), json!("ramdisk")),
-        (json!({}), method, json!("custom-agent")),
+        (json!({}), method.clone(), json!("custom-agent")),
+        (method.clone(), json!({"state": "provisioning"}), json!("custom-agent")),
+        (
+            method.clone(),
+            json!({"state": "externally provisioned"}),
+            json!("custom-agent"),
+        ),
+        (method.clone(), json!({"state": "deprovisioning"}), Value::Null),
+        (
+            json!({"image": image}),
+            with_image(&method, &image),
+            json!("custom-agent"),
+        ),
         (json!({"image": image}), json!({}), Value::Null),
         (
             json!({"image": image}),

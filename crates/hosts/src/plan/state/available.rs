@@ -1,6 +1,6 @@
-//! `available`: the host waits for an image.
+//! `available`: the host waits for an image or a deploy step.
 
-use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, Image, OperationalStatus};
+use metal3_api::metal3::v1alpha1::{ErrorType, OperationalStatus};
 
 use super::graph::Trigger;
 use super::inspecting::is_inspection_requested;
@@ -9,7 +9,8 @@ use super::register::ensure_registered;
 use super::shared::{require_idle, require_slot};
 use super::volumes::{self, root_device_hints};
 use super::{bios, firmware};
-use crate::node::raid;
+use crate::node::deployment::method;
+use crate::node::{Deployment, raid};
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::{power, status, wait};
 
@@ -34,14 +35,15 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     if is_changed || firmware::is_due(planner) || bios::is_due(planner, node)? {
         return Ok(Decision::ChangeState(Trigger::Prepare));
     }
-    let Some(image) = desired_image(planner.host()) else {
+    let asked = Deployment::asked(planner.host());
+    if asked.is_none() {
         clear_deployment_history(planner);
         return power::reconcile(planner, node);
-    };
+    }
     if !planner.host().spec.online {
         return power::reconcile(planner, node);
     }
-    provision(planner, image)
+    provision(planner, &asked)
 }
 
 fn clear_deployment_history(planner: &mut Planner<'_>) {
@@ -52,41 +54,49 @@ fn clear_deployment_history(planner: &mut Planner<'_>) {
 
 /// Applied on entering the state, so that it is written together with the state.
 pub(super) fn on_enter(planner: &mut Planner<'_>) {
-    if desired_image(planner.host()).is_none() {
+    if Deployment::asked(planner.host()).is_none() {
         clear_deployment_history(planner);
     }
 }
 
-fn desired_image(host: &BareMetalHost) -> Option<&Image> {
-    host.spec.image.as_ref().filter(|image| !image.url.is_empty())
-}
-
-fn provision(planner: &mut Planner<'_>, image: &Image) -> PlanResult {
-    instance(planner, image)?;
-    require_allowed_image(planner, image)?;
-    if planner.host().status.last_attempted_image.as_ref() == Some(image) {
+fn provision(planner: &mut Planner<'_>, asked: &Deployment) -> PlanResult {
+    instance(planner, asked)?;
+    require_allowed_image(planner, asked.image.as_ref())?;
+    if is_attempted(planner, asked) {
         require_retry_allowed(planner)?;
     } else {
         planner.draft.status.provisioning_fail_count = 0;
-        planner.draft.status.last_attempted_image = Some(image.clone());
+        planner.draft.status.last_attempted_image.clone_from(&asked.image);
     }
     require_slot(planner)?;
     status::clear(&mut planner.draft.status);
     Ok(Decision::ChangeState(Trigger::Provision))
 }
 
-/// Requires that the deployment of a failed image may be retried now.
+/// Whether the failures that are counted are of this deployment. No field records the deploy step that failed, so each edit
+/// of a host with a step counts as another.
+// differs: `host-deploy-step-limit`. The Go manager forgets the failures of a step without an image in each reconcile.
+fn is_attempted(planner: &Planner<'_>, asked: &Deployment) -> bool {
+    let is_edited = asked.method.is_some() && planner.has_new_generation();
+    planner.host().status.last_attempted_image == asked.image && !is_edited
+}
+
+/// Requires that the failed deployment may be retried now.
 fn require_retry_allowed(planner: &Planner<'_>) -> PlanResult<()> {
     let (count, limit) = (
         planner.host().status.provisioning_fail_count,
         planner.facts.settings.retries,
     );
     if limit > 0 && count >= i64::from(limit) {
+        let change = match method(planner.host().spec.custom_deploy.as_ref()) {
+            Some(_) => "image or customDeploy",
+            None => "image",
+        };
         return Err(Decision::reject(
             ErrorType::Provisioning,
             format!(
-                "provisioning failed {count} times, retry limit ({limit}) reached; change image or reset provisioningFailCount \
-                 to retry"
+                "provisioning failed {count} times, retry limit ({limit}) reached; change {change} or reset \
+                 provisioningFailCount to retry"
             ),
         ));
     }

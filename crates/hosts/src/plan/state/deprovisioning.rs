@@ -1,4 +1,4 @@
-//! `deprovisioning`: the image is removed, and the disks are cleaned as requested.
+//! `deprovisioning`: what was deployed is removed, and the disks are cleaned as requested.
 
 use metal3_api::metal3::names::REBOOT_ANNOTATION;
 use metal3_api::metal3::v1alpha1::{AutomatedCleaningMode, ErrorType, Image};
@@ -18,7 +18,7 @@ use super::shared::{
 use crate::action::Count;
 use crate::facts::NodeFreshness;
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, reason};
-use crate::node::raid;
+use crate::node::{Deployment, raid};
 use crate::plan::deletion::MAX_ATTEMPTS;
 use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
@@ -34,8 +34,8 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     let node = ensure_registered(planner)?;
     match &node.provision_state {
         S::Active | S::DeployFailed | S::WaitCallBack => {
-            if let (S::Active, Some(image)) = (&node.provision_state, next_image(planner)) {
-                require_allowed_image(planner, image)?;
+            if node.provision_state == S::Active {
+                require_allowed_image(planner, next_image(planner))?;
             }
             require_operable(planner, node)?;
             tear_down(planner, node)
@@ -132,11 +132,11 @@ fn tear_down_serviced(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     }
 }
 
-/// Whether the running image is requested again before anything was removed.
+/// Whether what runs is requested again before anything was removed.
 fn is_image_restored(planner: &Planner<'_>) -> PlanResult<bool> {
     let host = planner.host();
     // differs: `host-deprovision-taken-back`. The Go manager continues.
-    let is_wanted = !host.status.provisioning.image.url.is_empty() && !is_cancelled(host);
+    let is_wanted = !Deployment::recorded(host).is_none() && !is_cancelled(host);
     let node = planner
         .facts
         .own_node()
@@ -203,12 +203,13 @@ fn audit_reason(planner: &Planner<'_>) -> String {
     if planner.is_deleting() {
         return "deletion of the host".to_owned();
     }
-    let has_run = !planner.host().status.provisioning.image.url.is_empty();
-    let image = planner.host().spec.image.as_ref().filter(|image| !image.url.is_empty());
-    let why = match image {
-        Some(_) if has_run => "another image in spec.image",
-        Some(_) => "a deployment that failed or did not begin",
-        None => "the removal of spec.image",
+    let (asked, ran) = (Deployment::asked(planner.host()), Deployment::recorded(planner.host()));
+    let why = match (asked.is_none(), ran.is_none()) {
+        (true, _) if ran.method.is_some() => "the removal of spec.customDeploy",
+        (true, _) => "the removal of spec.image",
+        (false, true) => "a deployment that failed or did not begin",
+        (false, false) if asked.method != ran.method => "another deploy step in spec.customDeploy",
+        (false, false) => "another image in spec.image",
     };
     why.to_owned()
 }

@@ -24,19 +24,19 @@ pub enum Trigger {
     Prepared,
     /// Other root device hints or RAID volumes are asked for.
     Prepare,
-    /// An image is requested.
+    /// An image or a deploy step is requested.
     Provision,
-    /// The image is deployed.
+    /// What was requested is deployed.
     Provisioned,
     /// The deployment failed.
     Failed,
-    /// The image is not requested any more, or another one is.
+    /// What was requested is not any more, or something else is.
     Cancelled,
     /// The host is not externally provisioned any more.
     NoLongerExternal,
-    /// The removed image is requested again and still runs.
+    /// What is to be removed is requested again and still runs.
     ImageRestored,
-    /// The image is removed.
+    /// What was deployed is removed.
     Deprovisioned,
     /// The machine is off, or must not be powered off.
     PoweredOff,
@@ -125,20 +125,21 @@ pub const EDGES: &[Edge] = edges! {
         edge Inspect => Inspecting: "the annotation `inspect.metal3.io` requests it, and the host has a busy-host slot";
         edge Prepare => Preparing: "other root device hints or RAID volumes are asked for";
         failing Provision => Provisioning:
-            "`spec.image` is set, `spec.online` is true, the host has a busy-host slot and no backoff is pending";
+            "`spec.image` or `spec.customDeploy` is set, `spec.online` is true, the host has a busy-host slot and no backoff is pending";
         edge Deleted => PoweringOffBeforeDelete: DELETED;
         edge DeletedDetached => Deleting: DETACHED;
     }
     Provisioning {
-        edge Provisioned => Provisioned: "the node is active with the image";
+        edge Provisioned => Provisioned: "the node is active with what was requested";
         failing Failed => Deprovisioning:
             "the deployment failed, or Ironic lost the software volumes: what remains is removed at once";
-        edge Cancelled => Deprovisioning: "`spec.image` is no longer set";
+        edge Cancelled => Deprovisioning: "neither `spec.image` nor `spec.customDeploy` is set any more";
         edge Deleted => Deprovisioning: DELETED;
         edge DeletedDetached => Deleting: DETACHED;
     }
     Provisioned {
-        edge Cancelled => Deprovisioning: "`spec.image` is no longer set or has another URL, and the budget allows it";
+        edge Cancelled => Deprovisioning:
+            "`spec.image` is no longer set or has another URL, or `spec.customDeploy` is removed or changed, and the budget allows it";
         edge Deleted => Deprovisioning: "the host is deleted, and the budget allows it";
         edge External => PoweringOffBeforeDelete:
             "the host is deleted, and `spec.externallyProvisioned` is set: nothing is erased";
@@ -151,7 +152,7 @@ pub const EDGES: &[Edge] = edges! {
     }
     Deprovisioning {
         failing Deprovisioned => Available: "the node is available, and the host is not deleted";
-        edge ImageRestored => Provisioned: "the image is requested again, and nothing was removed yet";
+        edge ImageRestored => Provisioned: "what ran is requested again, and nothing was removed yet";
         edge PoweredOff => PoweringOffBeforeDelete: "the node is available, and the host is deleted";
         // The error count starts again, so powering off gets its own attempts.
         edge GivenUp => PoweringOffBeforeDelete: "the host is deleted, and deprovisioning failed more than three times";

@@ -3,6 +3,7 @@
 mod available;
 mod bios;
 mod cleaning;
+mod deployed;
 mod deprovisioning;
 pub(in crate::plan) mod firmware;
 mod firmware_order;

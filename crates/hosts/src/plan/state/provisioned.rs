@@ -14,7 +14,7 @@ use super::shared::{
 };
 use crate::action::Request;
 use crate::names::reason;
-use crate::node::Instance;
+use crate::node::{Deployment, Instance};
 use crate::plan::error::Failure;
 use crate::plan::ownership::may_switch_power;
 use crate::plan::planner::{Decision, PlanResult, Planner};
@@ -24,9 +24,7 @@ use crate::plan::{power, status, wait};
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     if is_cancelled(planner.host()) {
         // The running system is not removed for an image that is not deployed.
-        if let Some(image) = next_image(planner) {
-            require_allowed_image(planner, image)?;
-        }
+        require_allowed_image(planner, next_image(planner))?;
         check_deprovision_budget(planner)?;
         if !planner.rules.record_first() {
             deprovision_unrecorded(planner)?;
@@ -36,7 +34,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     keep_running(planner)
 }
 
-/// The image that replaces the running one.
+/// The image that replaces what runs.
 pub(super) fn next_image<'a>(planner: &Planner<'a>) -> Option<&'a Image> {
     let image = planner.host().spec.image.as_ref();
     image.filter(|image| !image.url.is_empty() && !planner.is_deleting())
@@ -58,7 +56,7 @@ pub(super) fn run_external(planner: &mut Planner<'_>) -> PlanResult {
 fn deprovision_unrecorded(planner: &mut Planner<'_>) -> PlanResult<()> {
     let node = ensure_registered(planner)?;
     if node.provision_state == S::Active {
-        disruptive_transition(planner, node, Transition::Delete, "spec.image")?;
+        disruptive_transition(planner, node, Transition::Delete, "spec.image or spec.customDeploy")?;
     }
     Ok(())
 }
@@ -127,18 +125,16 @@ pub(super) fn end_failed_service(planner: &mut Planner<'_>, node: &Node) -> Plan
 fn adopt(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     require_ownership(planner, node, may_switch_power(planner, node))?;
     let host = planner.host();
-    let runs = &host.status.provisioning.image;
-    let image = if runs.url.is_empty() {
-        host.spec.image.as_ref()
+    let recorded = Deployment::recorded(host);
+    let runs = if recorded.is_none() {
+        Deployment::asked(host)
     } else {
-        Some(runs)
+        recorded
     };
-    if let Some(image) = image {
-        // The request tells Ironic where the image is.
-        require_allowed_image(planner, image)?;
-    }
+    // The request tells Ironic where the image is.
+    require_allowed_image(planner, runs.image.as_ref())?;
     let settings = &planner.facts.settings.node;
-    let instance = image.and_then(|image| Instance::of(host, image, settings).ok());
+    let instance = Instance::of(host, &runs, settings).ok().filter(|_| !runs.is_none());
     let changes = instance.map(|instance| instance.changes(node).patch);
     if let Some(patch) = changes.filter(|patch| !patch.is_empty()) {
         planner.request(Request::PatchNode(node.uuid.clone(), patch));

@@ -1,4 +1,4 @@
-//! `provisioning`: an image is deployed.
+//! `provisioning`: an image is deployed, or a deploy step of the agent installs the system.
 //!
 //! The node is cleaned if needed, configured, validated and deployed. A failed deployment is removed at once; the
 //! backoff comes before the next attempt.
@@ -14,6 +14,7 @@ use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Next;
 
+use super::deployed::{done, failed, reset_error_count};
 use super::graph::Trigger;
 use super::inspecting::is_reboot_forced;
 use super::provisioned::end_failed_service;
@@ -27,30 +28,29 @@ use super::volumes::root_device_hints;
 use crate::action::{Count, Impact, Request};
 use crate::facts::{Read, Secret};
 use crate::names::reason;
-use crate::node::{Instance, InstanceOwner, InvalidHost, config_drive, hints, raid, unsupported};
+use crate::node::{Deployment, Instance, InstanceOwner, InvalidHost, config_drive, hints, raid};
 use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::safety::{disruptive_transition, require_live_reads};
 use crate::plan::{status, wait};
 
-const WHY: &str = "spec.image";
-
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
-    let Some(image) = planner.host().spec.image.as_ref().filter(|image| !image.url.is_empty()) else {
-        return without_image(planner);
-    };
-    let instance = instance(planner, image)?;
+    let asked = Deployment::asked(planner.host());
+    if asked.is_none() {
+        return Ok(Decision::ChangeState(Trigger::Cancelled));
+    }
+    let instance = instance(planner, &asked)?;
     let node = ensure_registered(planner)?;
     if !is_begun(&node.provision_state) {
-        require_allowed_image(planner, image)?;
+        require_allowed_image(planner, asked.image.as_ref())?;
     }
     match &node.provision_state {
         S::Manageable | S::Available if raid::lacks_recorded(planner.host(), node) => lost_volumes(planner, node),
         S::Manageable => {
             require_operable(planner, node)?;
             require_slot(planner)?;
-            disruptive_transition(planner, node, Transition::Provide, WHY)?;
+            disruptive_transition(planner, node, Transition::Provide, why(&asked))?;
             clear_error(planner);
             Ok(Decision::Wait(wait::on_node("Ironic is cleaning the machine")))
         }
@@ -59,13 +59,13 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             recover(planner, node)
         }
         S::InspectFailed | S::AdoptFailed => recover(planner, node),
-        S::Available => deploy(planner, node, image, &instance),
-        S::DeployFailed => failed(planner, node, &instance),
+        S::Available => deploy(planner, node, &asked, &instance),
+        S::DeployFailed => failed(planner, node, &asked, &instance),
         S::Active => {
             planner.require_fresh_node()?;
-            done(planner, node, image, &instance)
+            done(planner, node, &asked, &instance)
         }
-        S::WaitCallBack if is_reboot_forced(planner) => restart_deployment(planner, node, image),
+        S::WaitCallBack if is_reboot_forced(planner) => restart_deployment(planner, node, &asked),
         // The annotation stays until the restart is possible.
         S::Deploying if is_reboot_forced(planner) => Ok(Decision::Wait(wait::on_node(
             "Ironic is busy; the deployment is restarted next",
@@ -104,13 +104,11 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     }
 }
 
-/// The image was taken back, unless another manager began a deployment by a custom step: no user took that back, so what
-/// it installs is not removed, but rejected by name.
-fn without_image(planner: &mut Planner<'_>) -> PlanResult {
-    if unsupported::has_custom_deploy(planner.host()) {
-        ensure_registered(planner)?;
+const fn why(asked: &Deployment) -> &'static str {
+    match asked.method {
+        Some(_) => "spec.customDeploy",
+        None => "spec.image",
     }
-    Ok(Decision::ChangeState(Trigger::Cancelled))
 }
 
 /// Ends a deployment that has not begun on a node without the volumes that were made: the root device may be one of them, and
@@ -128,10 +126,10 @@ fn lost_volumes(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     ))
 }
 
-/// Restarts a deployment that waits for its agent, for a forced reboot. Nothing of the image runs yet; the node is
+/// Restarts a deployment that waits for its agent, for a forced reboot. Nothing that it installs runs yet; the node is
 /// cleaned and deployed again.
-fn restart_deployment(planner: &mut Planner<'_>, node: &Node, image: &Image) -> PlanResult {
-    require_allowed_image(planner, image)?;
+fn restart_deployment(planner: &mut Planner<'_>, node: &Node, asked: &Deployment) -> PlanResult {
+    require_allowed_image(planner, asked.image.as_ref())?;
     require_operable(planner, node)?;
     disruptive_transition(planner, node, Transition::Delete, "a forced reboot")?;
     remove_annotation(planner, REBOOT_ANNOTATION);
@@ -148,7 +146,7 @@ pub(super) fn cleaning_failure(planner: &Planner<'_>, node: &Node) -> PlanResult
     Ok(Failure::retryable(ErrorType::Provisioning, message))
 }
 
-/// Whether Ironic already deploys the image, or did.
+/// Whether Ironic already deploys, or did.
 const fn is_begun(state: &S) -> bool {
     matches!(
         state,
@@ -166,7 +164,8 @@ const fn is_begun(state: &S) -> bool {
 
 /// Requires that the administrator allows the hosts that Ironic would download the image and its checksum from. The flag
 /// may be newer than the host, so it is checked before each request that begins a deployment or ends one for this image.
-pub(super) fn require_allowed_image(planner: &Planner<'_>, image: &Image) -> PlanResult<()> {
+pub(super) fn require_allowed_image(planner: &Planner<'_>, image: Option<&Image>) -> PlanResult<()> {
+    let Some(image) = image else { return Ok(()) };
     // differs: `destinations-allowed`. The Go manager allows any host.
     let field = match planner
         .facts
@@ -193,11 +192,11 @@ fn invalid(error: InvalidHost) -> Decision {
     Decision::reject(ErrorType::Provisioning, error.to_string())
 }
 
-pub(super) fn instance(planner: &Planner<'_>, image: &Image) -> PlanResult<Instance> {
-    Instance::of(planner.host(), image, &planner.facts.settings.node).map_err(invalid)
+pub(super) fn instance(planner: &Planner<'_>, deployment: &Deployment) -> PlanResult<Instance> {
+    Instance::of(planner.host(), deployment, &planner.facts.settings.node).map_err(invalid)
 }
 
-fn deploy(planner: &mut Planner<'_>, node: &Node, image: &Image, instance: &Instance) -> PlanResult {
+fn deploy(planner: &mut Planner<'_>, node: &Node, asked: &Deployment, instance: &Instance) -> PlanResult {
     require_operable(planner, node)?;
     if planner.host().annotation(REBOOT_ANNOTATION).is_some() {
         // The deployment powers the machine on. A write of the host postpones the write of its status, so it comes
@@ -217,8 +216,8 @@ fn deploy(planner: &mut Planner<'_>, node: &Node, image: &Image, instance: &Inst
             ),
         )));
     }
-    record_attempt(planner, image)?;
-    let login = registry_login(planner, image)?;
+    record_attempt(planner, asked)?;
+    let login = registry_login(planner, asked.image.as_ref())?;
     let drive = config_drive(planner, instance)?;
     require_live_reads(planner, Impact::Erases)?;
     let patch = instance.deployed_from(login.as_ref(), node).patch;
@@ -239,10 +238,10 @@ fn deploy(planner: &mut Planner<'_>, node: &Node, image: &Image, instance: &Inst
     }
     let deploy = Transition::Deploy {
         config_drive: drive,
-        steps: Vec::new(),
+        steps: instance.steps(),
     };
     require_slot(planner)?;
-    disruptive_transition(planner, node, deploy, WHY)?;
+    disruptive_transition(planner, node, deploy, why(asked))?;
     status::clear_kind(&mut planner.draft.status, ErrorType::Provisioning);
     planner.record_event(reason::PROVISIONING_STARTED, "Image provisioning started");
     Ok(Decision::Wait(wait::on_node("Ironic is deploying the image")))
@@ -250,7 +249,7 @@ fn deploy(planner: &mut Planner<'_>, node: &Node, image: &Image, instance: &Inst
 
 /// Records the image, root device and boot mode of the spec before they are written to the node. Nothing is deployed yet,
 /// and the edit that changed the image may exclude the former disk.
-fn record_attempt(planner: &mut Planner<'_>, image: &Image) -> PlanResult<()> {
+fn record_attempt(planner: &mut Planner<'_>, asked: &Deployment) -> PlanResult<()> {
     // differs: `host-deployment-of-spec`. The Go manager takes the image from the spec, and the rest from the status.
     let prepared = &planner.host().status.provisioning.root_device_hints;
     let root_device = if raid::differ(planner.host()) {
@@ -266,14 +265,14 @@ fn record_attempt(planner: &mut Planner<'_>, image: &Image) -> PlanResult<()> {
         .transpose()
         .map_err(invalid)?;
     let (recorded, boot_mode) = (&planner.host().status, planner.host().boot_mode());
-    let is_recorded = recorded.last_attempted_image.as_ref() == Some(image)
+    let is_recorded = recorded.last_attempted_image == asked.image
         && recorded.provisioning.root_device_hints == root_device
         && recorded.provisioning.boot_mode.is_none_or(|mode| mode == boot_mode);
     if is_recorded {
         return Ok(());
     }
     let status = &mut planner.draft.status;
-    status.last_attempted_image = Some(image.clone());
+    status.last_attempted_image.clone_from(&asked.image);
     status.provisioning.root_device_hints = root_device;
     status.provisioning.boot_mode = Some(boot_mode);
     Err(Decision::Wait(Next::Requeue))
@@ -324,71 +323,4 @@ fn config_drive(
         }
         invalid(error)
     })
-}
-
-fn failed(planner: &mut Planner<'_>, node: &Node, instance: &Instance) -> PlanResult {
-    let failure_reason = failure_reason(planner, node)?;
-    let image = planner.host().spec.image.as_ref();
-    let what = if instance.is_written_on(node) {
-        describe(image)
-    } else {
-        "of the formerly requested image".to_owned()
-    };
-    let message = format!("Image provisioning failed {what}: {failure_reason}");
-    reset_error_count(planner);
-    // differs: `host-cleanup-at-once`. The Go manager waits for the backoff first.
-    let failures = &mut planner.draft.status.provisioning_fail_count;
-    *failures = failures.saturating_add(1);
-    Ok(Decision::FailAndChangeState(
-        Failure::retryable(ErrorType::Provisioning, message),
-        Trigger::Failed,
-    ))
-}
-
-/// Earlier errors, of another image or of cleaning, are not attempts to deprovision: only failures beyond the failed
-/// deployments count there.
-fn reset_error_count(planner: &mut Planner<'_>) {
-    let status = &mut planner.draft.status;
-    status.error_count = status.provisioning_fail_count.max(0);
-}
-
-fn describe(image: Option<&Image>) -> String {
-    let Some(image) = image else { return String::new() };
-    match &image.checksum {
-        Some(checksum) => format!("(url: {}, checksum: {checksum})", image.url),
-        None => format!("(url: {})", image.url),
-    }
-}
-
-fn done(planner: &mut Planner<'_>, node: &Node, image: &Image, asked: &Instance) -> PlanResult {
-    if let InstanceOwner::Other(uuid) = asked.owner_of(node)
-        && planner.rules.own_instance()
-    {
-        return Err(unexpected_state(
-            planner,
-            node,
-            &format!("It serves instance {uuid}, which is not this host"),
-        ));
-    }
-    let attempted = planner.host().status.last_attempted_image.clone();
-    let before = attempted.filter(|before| instance(planner, before).is_ok_and(|before| before.is_written_on(node)));
-    let deployed = if asked.is_written_on(node) || !planner.rules.match_image() {
-        image.clone()
-    } else if let Some(before) = before {
-        // differs: `host-image-as-deployed`. The former image runs; the next reconcile handles the new one.
-        before
-    } else {
-        return Err(unexpected_state(
-            planner,
-            node,
-            "It runs an image that this host did not request. To replace it, remove spec.image and set it again",
-        ));
-    };
-    planner.draft.status.provisioning.image = deployed;
-    planner.draft.status.provisioning_fail_count = 0;
-    status::end_service(&mut planner.draft.status);
-    // The deployment powered the machine on.
-    remove_annotation(planner, REBOOT_ANNOTATION);
-    planner.record_event(reason::PROVISIONING_COMPLETE, "Image provisioning completed");
-    Ok(Decision::ChangeState(Trigger::Provisioned))
 }

@@ -11,9 +11,9 @@ use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::wait;
 
 /// The login that `spec.image.ociAuthSecretName` names; `None` without one, and for an image that is not from a registry.
-pub(super) fn registry_login(planner: &Planner<'_>, image: &Image) -> PlanResult<Option<PullSecret>> {
+pub(super) fn registry_login(planner: &Planner<'_>, image: Option<&Image>) -> PlanResult<Option<PullSecret>> {
     let (Some(from), Some(name)) = (
-        image.fields().registry_image(),
+        image.and_then(|image| image.fields().registry_image()),
         Read::PullSecret.secret_name(planner.host()),
     ) else {
         return Ok(None);

@@ -1,10 +1,12 @@
 //! Fixtures: hosts in each state, and their nodes.
 
+use metal3_api::metal3::v1alpha1::Image;
 use metal3_ironic::model::inventory::Inspection;
 use serde_json::{Value, json};
 
 use crate::facts::HostFreshness;
-use crate::node::image::Payload;
+use crate::node::Deployment;
+use crate::node::deployment::Order;
 use crate::tests::fixture::{Fixture, MAC, NODE, image};
 
 pub(super) const FORCED: &str = r#"{"force":true}"#;
@@ -84,6 +86,15 @@ pub(crate) fn written(name: &str) -> Value {
     )
 }
 
+/// A node after it was configured for a deploy step without an image.
+pub(in crate::tests) fn configured_for_step(method: &str) -> Value {
+    let uid = crate::tests::fixture::UID;
+    let ordered = digest(&Deployment::new(None, Some(method)), uid);
+    json!({ "deploy_interface": "custom-agent", "instance_uuid": uid,
+        "instance_info": { "capabilities": {}, "root_device": { "name": "s== /dev/sda" }, "metal3_image": ordered,
+            "metal3_deploy_step": method } })
+}
+
 /// The same for another instance.
 pub(crate) fn written_for(name: &str, instance: &str) -> Value {
     let ordered = ordered(name, instance);
@@ -94,8 +105,12 @@ pub(crate) fn written_for(name: &str, instance: &str) -> Value {
 }
 
 fn ordered(name: &str, instance: &str) -> String {
-    let payload = Payload::of(&serde_json::from_value(image(name)).unwrap()).unwrap();
-    payload.digest(instance)
+    let image: Image = serde_json::from_value(image(name)).unwrap();
+    digest(&image.into(), instance)
+}
+
+fn digest(deployment: &Deployment, instance: &str) -> String {
+    Order::of(deployment).unwrap().digest(instance)
 }
 
 /// The part of it that does not depend on the host.

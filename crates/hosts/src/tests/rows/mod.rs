@@ -4,6 +4,7 @@
 mod available;
 mod bios;
 mod deletion;
+mod deploy_step;
 mod deprovisioning;
 mod detached;
 pub(in crate::tests) mod firmware;
@@ -32,7 +33,7 @@ impl Fixture {
 }
 
 pub(crate) fn rows() -> Vec<Row> {
-    let tables: [fn() -> Vec<Row>; 15] = [
+    let tables: [fn() -> Vec<Row>; 16] = [
         registering::object,
         registering::registration,
         inspecting::inspection,
@@ -43,6 +44,7 @@ pub(crate) fn rows() -> Vec<Row> {
         firmware::preparation,
         firmware::elsewhere,
         provisioning::deployment,
+        deploy_step::life,
         provisioned::running,
         power::power,
         deprovisioning::removal,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::history::{
-    annotation, image, is_deleting, is_detach_requested, is_external, is_paused, is_reboot_requested, state,
+    annotation, by, image, is_deleting, is_detach_requested, is_external, is_paused, is_reboot_requested, method, state,
 };
 
 /// The machine and the Secrets at the end.
@@ -67,18 +67,43 @@ pub(super) fn of(host: &Value, world: &World) -> Goal {
     if is_external(host) {
         return Goal::State("externally provisioned", Some(!keeps_off), String::new());
     }
-    let wanted = image(host);
-    let is_adopted = is_adopted(host, world);
     let may_start = host["spec"]["online"] == true || state(host) == "provisioned";
-    if (wanted.is_empty() && !is_adopted) || !may_start {
+    if !asks_for_system(host) || !may_start {
         return Goal::State("available", Some(host["spec"]["online"] == true), String::new());
     }
-    let on_disk = if world.was_external { "" } else { wanted };
-    Goal::State(
-        "provisioned",
-        Some(!keeps_off && !is_kept_off(host)),
-        on_disk.to_owned(),
-    )
+    let on_disk = if world.was_external {
+        String::new()
+    } else {
+        by(recorded_image(host), recorded_method(host))
+    };
+    Goal::State("provisioned", Some(!keeps_off && !is_kept_off(host)), on_disk)
+}
+
+fn asks_for_system(host: &Value) -> bool {
+    !image(host).is_empty() || !method(host).is_empty()
+}
+
+fn recorded_image(host: &Value) -> &str {
+    let recorded = &host["status"]["provisioning"];
+    recorded["image"]["url"].as_str().unwrap_or_default()
+}
+
+fn recorded_method(host: &Value) -> &str {
+    let recorded = &host["status"]["provisioning"];
+    recorded["customDeploy"]["method"].as_str().unwrap_or_default()
+}
+
+/// Whether what is recorded as deployed is what the host asks for. A deploy step that is added to an image that runs, and an
+/// image that is added to a step that has run, are not deployed.
+fn runs_what_is_asked(host: &Value, world: &World) -> bool {
+    let (image, step) = (recorded_image(host), recorded_method(host));
+    let is_asked_image = image == self::image(host);
+    match (image.is_empty(), step.is_empty()) {
+        (true, true) => is_adopted(host, world),
+        (true, false) => step == method(host),
+        (false, true) => is_asked_image,
+        (false, false) => is_asked_image && step == method(host),
+    }
 }
 
 /// Whether the system was adopted from an external deployment. What deployed it counts as its image: one that is named later
@@ -100,12 +125,11 @@ pub(super) fn is_blocked(host: &Value, world: &World) -> bool {
             .is_some_and(|name| !world.secrets.iter().any(|one| one == name))
     };
     let data = ["userData", "networkData", "metaData"];
-    let lacks_data = !image(host).is_empty() && data.iter().any(|member| is_missing(&spec[member]["name"]));
+    let lacks_data = asks_for_system(host) && data.iter().any(|member| is_missing(&spec[member]["name"]));
     is_missing(&spec["bmc"]["credentialsName"])
         || is_missing(&spec["image"]["ociAuthSecretName"])
         || is_missing(&spec["preprovisioningNetworkDataName"])
         || lacks_data
-        || spec.get("customDeploy").is_some()
         // Not every BMC makes volumes.
         || spec["raid"]["hardwareRAIDVolumes"].is_array()
         // Volumes that Ironic lost are not made again where that erases disks that are kept.
@@ -144,12 +168,8 @@ pub(super) fn check(goal: &Goal, host: &Value, world: &World) -> Result<(), Stri
             let is_in_state = state(host) == *wanted && is_ok;
             let has_power = on.is_none_or(|on| world.is_on == on && host["status"]["poweredOn"] == on);
             let has_disk = disk.is_empty() || world.disk.as_deref() == Some(disk);
-            let shown = host["status"]["provisioning"]["image"]["url"]
-                .as_str()
-                .unwrap_or_default();
             let has_volumes = *wanted != "available" || (has_asked_volumes(host) && are_made(host, world));
-            let is_older = shown.is_empty() && is_adopted(host, world);
-            let is_shown = *wanted != "provisioned" || shown == image(host) || is_older;
+            let is_shown = *wanted != "provisioned" || runs_what_is_asked(host, world);
             // Without it Ironic does not boot the agent of the machine.
             let boot = host["spec"]["bootMACAddress"].as_str();
             let has_port = boot.is_none_or(|boot| is_external(host) || world.ports.iter().any(|port| port == boot));
@@ -179,7 +199,7 @@ pub(super) fn has_asked_volumes(host: &Value) -> bool {
 /// Whether the image that the host still names could not be deployed: that stays its error until it is tried again, which
 /// a host that shall be off does not do.
 fn shows_failed_image(host: &Value) -> bool {
-    host["status"]["errorType"] == "provisioning error" && !image(host).is_empty() && host["spec"]["online"] != true
+    host["status"]["errorType"] == "provisioning error" && asks_for_system(host) && host["spec"]["online"] != true
 }
 
 /// Whether the machine has the software volumes that the host asks for.

@@ -180,6 +180,8 @@ fn other_members() -> Vec<Member> {
         login(MISSING, "redfish-virtualmedia"),
         json!({ "address": address(HOST), "credentialsName": "bmc-1", "disableCertificateVerification": true }),
     ];
+    let methods = METHODS.map(|method| json!({ "method": method }));
+    let methods = methods.into_iter().chain([Value::Null, Value::Null]).collect();
     let boot_modes = ["UEFI", "legacy", "UEFISecureBoot"].map(|mode| json!(mode));
     vec![
         ("bmc", logins),
@@ -199,7 +201,7 @@ fn other_members() -> Vec<Member> {
         ("description", or_absent(json!("rack 7"))),
         ("taints", or_absent(json!([{ "key": "a", "effect": "NoSchedule" }]))),
         ("hardwareProfile", or_absent(json!("unknown"))),
-        ("customDeploy", or_absent(json!({ "method": "install_everything" }))),
+        ("customDeploy", methods),
         (
             "raid",
             vec![
@@ -217,6 +219,9 @@ fn other_members() -> Vec<Member> {
         ("networkInterfaces", vec![Value::Null]),
     ]
 }
+
+/// Deploy steps of the agent.
+pub(super) const METHODS: [&str; 2] = ["install_everything", "install_little"];
 
 const ANNOTATIONS: [(&str, &[&str]); 8] = [
     ("baremetalhost.metal3.io/paused", &["", "metal3.io/capm3"]),

@@ -91,6 +91,19 @@ pub(super) fn image(host: &Value) -> &str {
     host["spec"]["image"]["url"].as_str().unwrap_or_default()
 }
 
+/// The deploy step that the host asks for; empty without one.
+pub(super) fn method(host: &Value) -> &str {
+    host["spec"]["customDeploy"]["method"].as_str().unwrap_or_default()
+}
+
+/// What is on a disk: the image, and after a deploy step its name.
+pub(super) fn by(image: &str, step: &str) -> String {
+    match step {
+        "" => image.to_owned(),
+        step => format!("{image} by {step}"),
+    }
+}
+
 pub(super) fn state(host: &Value) -> &str {
     host["status"]["provisioning"]["state"].as_str().unwrap_or_default()
 }

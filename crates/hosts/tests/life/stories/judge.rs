@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use super::goal::has_asked_volumes;
 use super::grammar::{OTHER_INSTANCE, REGISTRY_LOGIN};
 use super::history::{
-    History, has_power_error, image, is_deleting, is_detach_requested, is_external, is_hard_reboot_requested,
-    is_paused, is_reboot_requested, state,
+    History, by, has_power_error, image, is_deleting, is_detach_requested, is_external, is_hard_reboot_requested,
+    is_paused, is_reboot_requested, method, state,
 };
 
 /// An edit may be this much younger than the last read of the host before an order.
@@ -161,7 +161,13 @@ fn of_erasing(order: &Order<'_>, host: &History) -> Option<&'static str> {
         return Some("the host is externally provisioned");
     }
     let runs_what_is_wanted = |host: &Value| {
-        state(host) == "provisioned" && !is_deleting(host) && order.disk.is_some_and(|disk| disk == image(host))
+        // An image that runs without a step gets none later, nor does a step run again for one.
+        let (image, step) = (image(host), method(host));
+        let wanted = [image.to_owned(), by("", step), by(image, step)];
+        let runs = order
+            .disk
+            .is_some_and(|disk| !disk.is_empty() && wanted.iter().any(|one| one == disk));
+        state(host) == "provisioned" && !is_deleting(host) && runs
     };
     host.always(SLACK, runs_what_is_wanted)
         .then_some("the machine runs the requested image")
@@ -235,8 +241,12 @@ fn of_deploying(order: &Order<'_>, host: &History) -> Option<&'static str> {
         return Some("the host is being deleted");
     }
     let source = order.node["instance_info"]["image_source"].as_str().unwrap_or_default();
-    let is_asked = |host: &Value| !source.is_empty() && image(host) == source;
-    (!host.ever(SLACK, is_asked)).then_some("the host does not name this image")
+    let step = order.body["deploy_steps"][0]["step"].as_str().unwrap_or_default();
+    if (order.node["deploy_interface"] == "custom-agent") == step.is_empty() {
+        return Some("the deploy interface is not that of the deployment");
+    }
+    let is_asked = |host: &Value| !by(source, step).is_empty() && image(host) == source && method(host) == step;
+    (!host.ever(SLACK, is_asked)).then_some("the host does not name this image and deploy step")
 }
 
 /// The login to a registry is sent with the image that needs it, if the host names its Secret.

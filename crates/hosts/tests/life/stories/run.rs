@@ -15,8 +15,10 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::goal::{self, World};
-use super::grammar::{DATA, HOST, IMAGES, IronicKind, LOGINS, MIRROR, NETWORK, OTHER_DATA, REGISTRY_LOGIN, Story};
-use super::history::{History, annotation, is_deleting, is_external, is_paused};
+use super::grammar::{
+    DATA, HOST, IMAGES, IronicKind, LOGINS, METHODS, MIRROR, NETWORK, OTHER_DATA, REGISTRY_LOGIN, Story,
+};
+use super::history::{History, annotation, by, is_deleting, is_external, is_paused};
 use super::judge::{Order, origin, violation};
 use super::settings::{unexplained_setting, violated_settings};
 use super::steps::with_mac;
@@ -149,7 +151,10 @@ impl StoryRun {
         env.interceptor
             .observe(Self::judge(&env, (&history, &settings, &updates), &violated, &marks));
         make_secrets(&env).await;
-        let mac = env.machine(HOST, |machine| machine.macs().remove(0));
+        let mac = env.machine(HOST, |machine| {
+            machine.deploy_steps.extend(METHODS.map(str::to_owned));
+            machine.macs().remove(0)
+        });
         let created = with_mac(story.created.clone(), &mac);
         env.login(HOST).await;
         let created = serde_json::from_value(env.document(HOST, &created)).unwrap();
@@ -446,8 +451,9 @@ async fn make_secrets(env: &TestEnv) {
     .await;
 }
 
-/// The URL of the image on the disk, before a redirect.
+/// The URL of the image on the disk, before a redirect, and the deploy step that installed it.
 fn disk(machine: &mut Machine) -> Option<String> {
-    let source = machine.disk.as_ref()?.source.as_str();
-    Some(if source == MIRROR { IMAGES[1] } else { source }.to_owned())
+    let disk = machine.disk.as_ref()?;
+    let source = if disk.source == MIRROR { IMAGES[1] } else { &disk.source };
+    Some(by(source, disk.step.as_deref().unwrap_or_default()))
 }
