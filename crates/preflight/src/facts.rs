@@ -70,8 +70,6 @@ pub struct Facts {
     pub objects: Objects,
     /// Secrets by namespace and name; `None` for one that does not exist.
     pub secrets: BTreeMap<(String, String), Option<Secret>>,
-    /// The features of a host that are not supported, each as an error text.
-    pub unsupported: fn(&BareMetalHost) -> Vec<String>,
     /// Findings about the environment of the host controllers, which its reader knows.
     pub environment: Vec<Finding>,
     /// What could not be read.

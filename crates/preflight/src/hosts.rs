@@ -94,10 +94,7 @@ impl Host<'_> {
 }
 
 pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
-    each(facts, |host| {
-        let found = RULES.iter().filter_map(|rule| rule(host));
-        found.chain(unsupported(host)).collect()
-    })
+    each(facts, |host| RULES.iter().filter_map(|rule| rule(host)).collect())
 }
 
 /// Hosts that a Go manager continues on the way back.
@@ -239,19 +236,4 @@ fn never_off(host: &Host<'_>) -> Option<Finding> {
     let what =
         "has disablePowerOff and online: false; this program reports that as an error, and does not power it off";
     is_asked.then(|| host.finding(Decision::Go, what, "").row("host-never-off"))
-}
-
-/// A feature that is not supported matters for a host without an image: it is an error there.
-fn unsupported(host: &Host<'_>) -> Vec<Finding> {
-    let runs = host.runs();
-    let decision = if runs { Decision::Go } else { Decision::No };
-    let cure = "leave it to the Go manager, or take it out of the object";
-    let features = (host.facts.unsupported)(host.object).into_iter();
-    let finding = |feature: String| match runs {
-        true => host.finding(decision, format!("{feature} (it runs, and is not touched)"), ""),
-        false => host.finding(decision, feature, cure),
-    };
-    features
-        .map(|feature| finding(feature).row("host-unsupported-fields"))
-        .collect()
 }

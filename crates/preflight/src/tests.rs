@@ -24,7 +24,6 @@ fn facts(direction: Direction) -> Facts {
         crds: Vec::new(),
         objects: Objects::default(),
         secrets: BTreeMap::new(),
-        unsupported: |_| Vec::new(),
         environment: Vec::new(),
         not_read: Vec::new(),
     }

@@ -7,8 +7,6 @@ use metal3_domain::names::NameError;
 use metal3_ironic::text::ControlCharacter;
 use thiserror::Error;
 
-use super::unsupported::Unsupported;
-
 const FAKE_FLAG: &str = "--lab-fake-hardware";
 
 /// Why a host cannot be translated to a node. Each message names a field and the remedy, and contains no value that may
@@ -179,9 +177,6 @@ pub enum InvalidHost {
         /// The line of the parse error.
         line: Option<u64>,
     },
-    /// The host uses a feature that is not supported.
-    #[error(transparent)]
-    Unsupported(#[from] Unsupported),
 }
 
 impl InvalidHost {
@@ -207,7 +202,6 @@ impl InvalidHost {
             | Self::NoValue { field, .. }
             | Self::NotText { field }
             | Self::NotMap { field, .. } => field,
-            Self::Unsupported(unsupported) => unsupported.field(),
         }
     }
 }

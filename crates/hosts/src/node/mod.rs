@@ -33,7 +33,6 @@ pub mod registration;
 pub mod reported;
 mod secret;
 mod settings;
-pub mod unsupported;
 
 pub use bmc::BmcEndpoint;
 pub(crate) use changes::takes_changes;
@@ -49,7 +48,6 @@ pub use pull_secret::{PullSecret, PullSecretError};
 pub use ramdisk::{AgentNetwork, Ramdisk, Ramdisks};
 pub use registration::{NodeRecord, restrictions};
 pub use settings::NodeSettings;
-pub use unsupported::Unsupported;
 
 #[cfg(test)]
 mod tests;

@@ -33,7 +33,6 @@ mod settings_properties;
 mod slot_use;
 mod tables;
 mod taken_over;
-mod unsupported;
 mod updates_properties;
 mod updates_recorded;
 mod upstream_defects;

@@ -10,7 +10,6 @@ mod reader;
 use anyhow::Result;
 use kube::Client;
 use metal3_domain::yaml;
-use metal3_hosts::node::unsupported;
 use metal3_preflight::{Facts, KINDS, Objects, Report, render, report};
 
 pub use arguments::{Preflight, parse};
@@ -36,7 +35,6 @@ impl Preflight {
             crds,
             objects,
             secrets,
-            unsupported: |host| unsupported::of(host).iter().map(ToString::to_string).collect(),
             environment,
             not_read: reader.not_read,
         })

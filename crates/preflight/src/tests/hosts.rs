@@ -162,15 +162,6 @@ fn update_that_was_taken_back_is_not_pending_and_another_one_is_made_later() {
 }
 
 #[test]
-fn feature_that_is_not_supported_matters_until_the_host_runs() {
-    for (state, decision) in [("available", Decision::No), ("provisioned", Decision::Go)] {
-        let mut facts = forward::<BareMetalHost>(host(state, json!({})));
-        facts.unsupported = |_| vec!["spec.raid is not supported yet".to_owned()];
-        assert_one(facts, "BareMetalHost", decision, "spec.raid is not supported yet");
-    }
-}
-
-#[test]
 fn host_in_flight_or_with_an_error_is_named_on_the_way_back_too() {
     let named = |state: &str, more: Value| {
         let found = about(

@@ -159,6 +159,7 @@ claims!(
     Record L3 machines::an_agent_finds_its_node_only_by_the_address_of_a_port,
     Record L3 machines::an_inspection_creates_a_port_for_each_network_card,
     Record L3 machines::a_failed_inspection_powers_the_machine_off_and_the_history_keeps_the_error,
+    Record L2 machines::an_inspection_by_the_bmc_finds_the_hardware_and_boots_nothing,
     Record L2 machines::the_firmware_versions_are_recorded_when_a_node_is_managed,
     Record L2 machines::virtual_media_are_attached_listed_and_detached,
     Record L2 machines::event_subscriptions_are_created_listed_and_deleted,

@@ -10,7 +10,7 @@ use metal3_ironic::model::state::PowerState;
 use metal3_sim_bmc::fault::{Fault, Faults};
 use metal3_sim_bmc::identity::Number;
 use metal3_sim_bmc::inventory;
-use metal3_sim_bmc::profile::Profile;
+use metal3_sim_bmc::profile::{DiskGroup, NicGroup, Profile};
 use serde_json::{Value, json};
 
 use crate::bios::{self, BiosReports};
@@ -253,6 +253,30 @@ impl Machine {
             "inventory": inventory::inventory(&self.profile, self.number),
             "plugin_data": {},
         })
+    }
+
+    /// What Ironic finds through the BMC: no addresses, no paths of disks, and numbers where the agent has text.
+    pub(crate) fn inventory_of_bmc(&self) -> Value {
+        let profile = &self.profile;
+        let disk = |(index, name, group): (usize, String, &DiskGroup)| {
+            json!({ "name": name, "size": group.bytes, "vendor": group.vendor, "model": group.model,
+                "serial": inventory::disk_serial(self.number, index), "rotational": group.rotational })
+        };
+        let card = |(index, nic): (usize, &NicGroup)| {
+            json!({ "name": format!("NIC{}", index.saturating_add(1)), "mac_address": self.number.mac(index),
+                "speed_mbps": nic.speed_mbps })
+        };
+        let cpu = &profile.cpu;
+        let found = json!({
+            "memory": { "physical_mb": profile.memory_mib },
+            "cpu": { "count": cpu.threads, "architecture": profile.architecture.as_str(), "model_name": cpu.model, "frequency": cpu.mhz },
+            "disks": profile.each_disk().map(disk).collect::<Vec<_>>(),
+            "interfaces": profile.each_nic().map(card).collect::<Vec<_>>(),
+            "system_vendor": { "product_name": profile.vendor.product, "serial_number": self.number.serial(),
+                "manufacturer": profile.vendor.manufacturer },
+            "boot": { "current_boot_mode": "uefi" },
+        });
+        json!({ "inventory": found, "plugin_data": {} })
     }
 
     /// Writes an image to the root disk.

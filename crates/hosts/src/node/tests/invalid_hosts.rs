@@ -6,7 +6,7 @@ use k8s_openapi::ByteString;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde_json::{Value, json};
 
-use super::super::{BmcEndpoint, Credentials, InvalidHost, NodeSettings, name, unsupported};
+use super::super::{BmcEndpoint, Credentials, InvalidHost, NodeSettings, name};
 use super::{PASSWORD, VIRTUAL_MEDIA, bmc, credentials, host, merge, record_of, settings, values};
 
 fn invalid(host: &BareMetalHost, settings: &NodeSettings) -> Option<InvalidHost> {
@@ -160,33 +160,6 @@ fn debug_contains_no_credentials() {
 }
 
 #[test]
-fn unsupported_features_are_rejected_by_name() {
-    let oci = json!({"url": "OCI://192.0.2.9/os", "ociAuthSecretName": "registry"});
-    let rows = [
-        (json!({}), vec![]),
-        (json!({"image": {"url": "http://192.0.2.9/oci://"}}), vec![]),
-        (json!({"image": oci}), vec![]),
-        (json!({"customDeploy": {"method": "install"}}), vec![]),
-        (
-            json!({"firmware": {"sriovEnabled": true}, "inspectionMode": "fast"}),
-            vec!["spec.inspectionMode"],
-        ),
-    ];
-    for (spec, expected) in rows {
-        let found = unsupported::of(&host(spec.clone()));
-        let fields: Vec<_> = found.iter().map(|unsupported| unsupported.field()).collect();
-        assert_eq!(fields, expected, "{spec}");
-        for unsupported in found {
-            let words = unsupported.to_string();
-            assert!(
-                words.starts_with(unsupported.field()) && words.contains("not supported yet") && words.contains("; "),
-                "{words}"
-            );
-        }
-    }
-}
-
-#[test]
 fn node_name_consists_of_namespace_and_name() {
     let named = |namespace: Option<String>, name: Option<String>| {
         let mut host = host(json!({}));
@@ -225,16 +198,4 @@ fn bmc_type_determines_use_of_the_provisioning_network() {
             "{address}"
         );
     }
-}
-
-#[test]
-fn disabled_inspection_is_no_unsupported_feature() {
-    let mut spec = json!({"inspectionMode": "fast"});
-    merge(&mut spec, &json!({"bmc": bmc(VIRTUAL_MEDIA)}));
-    let mut host = host(spec);
-    host.metadata.annotations = Some(BTreeMap::from([(
-        "inspect.metal3.io".to_owned(),
-        "disabled".to_owned(),
-    )]));
-    assert_eq!(unsupported::of(&host), []);
 }

@@ -4,7 +4,7 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_harness::without_effect;
 use serde_json::{Value, json};
 
-use super::super::{Deployment, Instance, config_drive, hints, ports, profile, raid, unsupported};
+use super::super::{Deployment, Instance, config_drive, hints, ports, profile, raid};
 use super::record::{Record, lines};
 use super::{PASSWORD, credentials, host, record_of, settings};
 use crate::tests::fixture::{Fixture, MAC, node};
@@ -90,7 +90,6 @@ fn outcome(document: &Value) -> Option<String> {
     let shown = serde_json::from_value(node("manageable")).unwrap();
     let volumes = profile.and_then(|endpoint| raid::change(&host, &endpoint.profile(), &shown));
     let volumes = volumes.map(|change| change.map(|change| (change.logical_disks, change.steps.len())));
-    let missing: Vec<String> = unsupported::of(&host).iter().map(ToString::to_string).collect();
     let ports = ports::wanted(&host, None).map(|ports| ports.len());
     let plans = [
         provisioned,
@@ -100,7 +99,7 @@ fn outcome(document: &Value) -> Option<String> {
     ]
     .map(|fixture| fixture.summary());
     Some(format!(
-        "{record:?} {instance:?} {secrets:?} {root:?} {volumes:?} {missing:?} {ports:?} {:?} {plans:?}",
+        "{record:?} {instance:?} {secrets:?} {root:?} {volumes:?} {ports:?} {:?} {plans:?}",
         profile::choose(&host)
     ))
 }

@@ -20,7 +20,7 @@ use super::volumes::drop_unfinished;
 use crate::action::{Count, Request};
 use crate::facts::{ForeignNode, FoundNode, NodeFreshness, Read, Secret};
 use crate::names::reason;
-use crate::node::{self, AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords, unsupported};
+use crate::node::{self, AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords};
 use crate::plan::deletion::MAINTENANCE;
 use crate::plan::error::{Failure, kind_in};
 use crate::plan::ownership::is_owned_node;
@@ -129,7 +129,6 @@ fn bmc_access(planner: &mut Planner<'_>) -> PlanResult<BmcAccess> {
         return Err(invalid_credentials(planner, "Empty BMC address; set spec.bmc.address"));
     }
     let secret = credentials_secret(planner, &bmc.credentials_name)?;
-    require_supported(planner)?;
     let current = CredentialsStatus {
         credentials: Some(SecretReference {
             name: Some(bmc.credentials_name.clone()),
@@ -206,26 +205,6 @@ fn is_new_login(planner: &mut Planner<'_>, current: &CredentialsStatus) -> bool 
     };
     planner.record_login_version(current.clone(), known);
     false
-}
-
-fn require_supported(planner: &mut Planner<'_>) -> PlanResult<()> {
-    // A running host was deployed by a manager with support, and cleaning needs none of these fields.
-    let is_done = matches!(
-        planner.state(),
-        State::Provisioned | State::ExternallyProvisioned | State::Deprovisioning
-    );
-    match unsupported::of(planner.host()).first() {
-        Some(asked) if !is_done && !planner.is_deleting() => {
-            // The Go manager goes on after an error of its state as after a failed operation: it builds what was asked.
-            Err(Decision::reject(kind_in(planner.state()), asked.to_string()))
-        }
-        _ if unsupported::is_rejection(&planner.host().status.error_message) => {
-            // The user removed it. The record must not be taken for a failure of an operation.
-            status::clear(&mut planner.draft.status);
-            Err(Decision::Wait(Next::Requeue))
-        }
-        _ => Ok(()),
-    }
 }
 
 fn agent_network(planner: &mut Planner<'_>) -> PlanResult<AgentNetwork> {

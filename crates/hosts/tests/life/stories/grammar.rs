@@ -192,7 +192,10 @@ fn other_members() -> Vec<Member> {
         ("metaData", secrets()),
         ("preprovisioningNetworkDataName", or_absent(json!(NETWORK))),
         ("rootDeviceHints", hints),
-        ("inspectionMode", vec![json!("agent"), json!("disabled"), Value::Null]),
+        (
+            "inspectionMode",
+            vec![json!("agent"), json!("fast"), json!("disabled"), Value::Null],
+        ),
         ("architecture", or_absent(json!("x86_64"))),
         (
             "consumerRef",

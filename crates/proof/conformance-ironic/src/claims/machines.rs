@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use metal3_ironic::calls::patch::Patch;
 use metal3_ironic::calls::provision::{ConfigDrive, Step, Transition};
 use metal3_ironic::calls::{self, NodeRef};
+use metal3_ironic::model::inventory::Frequency;
 use metal3_ironic::model::state::{PowerState, ProvisionState as S};
 use metal3_sim_bmc::fault::Fault;
 use serde_json::{Map, Value, json};
@@ -117,6 +118,45 @@ pub(crate) async fn an_inspection_creates_a_port_for_each_network_card(lab: &Lab
     let mut found: Vec<String> = ports.into_iter().map(|port| port.address).collect();
     found.sort();
     ensure!(found == machine.macs(), "ports {found:?}, cards {:?}", machine.macs());
+    lab.remove(&uuid).await
+}
+
+pub(crate) async fn an_inspection_by_the_bmc_finds_the_hardware_and_boots_nothing(lab: &Lab) -> anyhow::Result<()> {
+    let machine = lab.machine()?;
+    let uuid = machine.node(object([("inspect_interface", json!("redfish"))])).await?;
+    let was_on = machine.read_state().await?.is_on;
+    let waits = machine.go_watched(&uuid, Transition::Inspect, &S::Manageable).await?;
+    ensure!(waits.is_empty(), "it waited in {waits:?}");
+    ensure!(machine.read_state().await?.is_on == was_on, "it changed the power");
+    let found = lab
+        .send(&calls::hardware::inventory(&NodeRef::from(&uuid)))
+        .await?
+        .inventory;
+    ensure!(
+        matches!(found.cpu.frequency, Some(Frequency::Number(_))),
+        "{:?}",
+        found.cpu
+    );
+    let disk = found.disks.first().context("no disk")?;
+    let is_named = disk.name.as_deref().is_some_and(|name| !name.contains('/'));
+    ensure!(is_named && disk.by_path.is_none() && disk.size.is_some(), "{disk:?}");
+    let mut macs: Vec<String> = found
+        .interfaces
+        .into_iter()
+        .filter_map(|card| card.mac_address)
+        .collect();
+    macs.sort();
+    ensure!(macs == machine.macs(), "cards {macs:?}, not {:?}", machine.macs());
+    let ports = lab
+        .send(&calls::port::of_node(&NodeRef::from(&uuid), None))
+        .await?
+        .items;
+    ensure!(
+        ports.len() == macs.len(),
+        "{} ports of {} cards",
+        ports.len(),
+        macs.len()
+    );
     lab.remove(&uuid).await
 }
 

@@ -59,6 +59,7 @@ impl Core {
             Action::Power(to) => self.switch(serial, to, now),
             Action::AwaitRamdisk => self.ramdisk(serial, kind, now),
             Action::StoreInventory => self.store_inventory(serial, now),
+            Action::StoreInventoryOfBmc => self.store_inventory_of_bmc(serial, now),
             Action::CheckSteps(list) => self.check(serial, list),
             Action::RunSteps(list) => self.run_steps(serial, kind, list, now),
             Action::UpdateFirmware => self.update_firmware(serial, now),
@@ -300,6 +301,7 @@ impl Core {
             match kind {
                 Kind::Adopt => node.power = None,
                 Kind::Verify | Kind::TearDown | Kind::Power => {}
+                Kind::Inspect if node.is_inspected_by_bmc() => {}
                 // A failed machine is switched off if possible.
                 Kind::Inspect | Kind::Clean | Kind::Deploy | Kind::Service => {
                     if machine.is_some_and(|machine| machine.switch(&PowerState::Off).is_ok()) {

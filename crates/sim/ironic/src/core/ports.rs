@@ -159,8 +159,29 @@ impl Core {
             );
             return Some(Outcome::Fails(std::time::Duration::ZERO, message));
         }
+        let inventory = machine.inventory();
+        self.keep_inventory(serial, inventory, now)
+    }
+
+    /// The same with what the BMC reports. Ironic tries again for some time while it does not respond.
+    pub(super) fn store_inventory_of_bmc(&mut self, serial: u64, now: Now) -> Option<Outcome> {
+        let (node, machine) = self.node_and_machine(serial)?;
+        let Some(machine) = machine else {
+            return Some(Outcome::Done);
+        };
+        if let Err(error) = machine.reach() {
+            let message = format!("Failed to inspect node {}: {}", node.uuid, error.message);
+            return Some(Outcome::Fails(error.after, message));
+        }
+        let inventory = machine.inventory_of_bmc();
+        self.keep_inventory(serial, inventory, now)
+    }
+
+    fn keep_inventory(&mut self, serial: u64, inventory: Value, now: Now) -> Option<Outcome> {
+        let (node, machine) = self.node_and_machine(serial)?;
+        let machine = machine?;
         let (macs, uuid) = (machine.macs(), node.uuid.clone());
-        node.inventory = Some(machine.inventory());
+        node.inventory = Some(inventory);
         node.record_firmware(machine, now.wall);
         for mac in macs {
             // An existing port does not change.

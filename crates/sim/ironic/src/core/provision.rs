@@ -271,11 +271,6 @@ fn checked_transition<'a>(
         }
         Event::Rescue | Event::Unrescue => return Err(Refusal::not_simulated("rescue").into()),
         Event::Hold | Event::Unhold => return Err(Refusal::not_simulated("a hold").into()),
-        Event::Inspect
-            if !node.is_fake() && !matches!(node.text("inspect_interface"), Some("agent" | "no-inspect")) =>
-        {
-            return Err(Refusal::not_simulated("inspection by the BMC").into());
-        }
         Event::Inspect if node.is_fake() && node.text("inspect_interface") != Some("fake") => {
             return Err(Refusal::not_simulated("inspection of fake hardware by an agent").into());
         }

@@ -189,6 +189,11 @@ impl Node {
         self.driver() == interfaces::FAKE
     }
 
+    /// Whether the BMC is asked for the hardware, and no agent boots.
+    pub(crate) fn is_inspected_by_bmc(&self) -> bool {
+        !self.is_fake() && !matches!(self.text("inspect_interface"), None | Some("agent" | "no-inspect"))
+    }
+
     /// Whether the image is booted live instead of written.
     pub(crate) fn is_live(&self) -> bool {
         self.text("deploy_interface") == Some("ramdisk")

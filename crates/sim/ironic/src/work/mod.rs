@@ -31,8 +31,10 @@ pub(crate) enum Action {
     Power(PowerState),
     /// Check that the ramdisk responds, and that its agent finds the node.
     AwaitRamdisk,
-    /// Store the inventory and create ports.
+    /// Store the inventory of the agent and create ports.
     StoreInventory,
+    /// The same with what the BMC reports.
+    StoreInventoryOfBmc,
     /// Validate the steps.
     CheckSteps(Vec<Value>),
     /// Run the steps.
@@ -144,6 +146,11 @@ pub(crate) fn verify(node: &Node, pace: &Pace) -> Script {
 pub(crate) fn inspect(node: &Node, pace: &Pace) -> Script {
     if node.is_fake() {
         return Script::default().then(pace.fake_work, Action::Move(Event::Done));
+    }
+    if node.is_inspected_by_bmc() {
+        return Script::default()
+            .then(query_time(pace.bmc), Action::StoreInventoryOfBmc)
+            .at_once(Action::Move(Event::Done));
     }
     Script::default()
         .ramdisk(pace)
