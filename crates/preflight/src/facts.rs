@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::Deployment;
-use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde::Serialize;
 
 use crate::finding::Finding;

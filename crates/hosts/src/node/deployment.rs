@@ -25,6 +25,19 @@ const STEP: &str = "metal3_deploy_step";
 const PRIORITY: u16 = 80;
 /// No agent names a step like this.
 const LONGEST: usize = 255;
+/// Steps of Ironic itself: one of these names replaces it or means something else, and nothing is installed.
+const OWN: [&str; 10] = [
+    "boot_instance",
+    "deploy",
+    "hold",
+    "power_off",
+    "power_on",
+    "prepare_instance_boot",
+    "reboot",
+    "switch_to_tenant_network",
+    "tear_down_agent",
+    "wait",
+];
 
 /// What is deployed on a machine, as the host names it. Nothing by default.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -80,6 +93,23 @@ impl Deployment {
     #[must_use]
     pub const fn is_none(&self) -> bool {
         self.image.is_none() && self.method.is_none()
+    }
+
+    /// What a user removes and sets again to have it deployed once more.
+    #[must_use]
+    pub fn remedy(&self) -> &'static str {
+        match (&self.image, &self.method) {
+            (Some(_), Some(_)) => "remove spec.image and spec.customDeploy and set them again",
+            (None, Some(_)) => "remove spec.customDeploy and set it again",
+            (_, None) => "remove spec.image and set it again",
+        }
+    }
+
+    /// Whether the same runs: of an image only the URL counts.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let url = |of: &Self| of.image.as_ref().map(|image| image.url.clone());
+        self.method == other.method && url(self) == url(other)
     }
 
     /// The deploy step as the API has it.
@@ -174,10 +204,11 @@ impl Order {
         if let (Some(Value::String(ordered)), Some(instance)) = (node.instance_info.get(ORDERED), &node.instance_uuid) {
             return *ordered == self.digest(instance);
         }
+        // Ironic writes no image with that interface.
+        let is_by_step = node.deploy_interface.as_deref() == Some(CUSTOM_AGENT);
         match (&self.image, &self.method) {
-            (Some(image), None) => image.is_shown_on(node),
+            (Some(image), None) => !is_by_step && image.is_shown_on(node),
             (image, Some(_)) => {
-                let is_by_step = node.deploy_interface.as_deref() == Some(CUSTOM_AGENT);
                 is_by_step
                     && image
                         .as_ref()
@@ -185,6 +216,12 @@ impl Order {
             }
             (None, None) => false,
         }
+    }
+
+    /// Whether the node shows this and nothing else: another manager records no name of a step.
+    #[must_use]
+    pub fn is_identified_on(&self, node: &Node) -> bool {
+        (self.image.is_some() || node.instance_info.get(ORDERED).is_some()) && self.is_written_on(node)
     }
 
     /// The deploy steps of the request, besides Ironic's own.
@@ -229,6 +266,11 @@ fn check_method(method: &str) -> Result<(), InvalidHost> {
     if method.chars().any(char::is_control) {
         return Err(InvalidHost::ControlCharacter {
             field: "spec.customDeploy.method".to_owned(),
+        });
+    }
+    if OWN.contains(&method) {
+        return Err(InvalidHost::OwnStep {
+            method: method.to_owned(),
         });
     }
     match method.chars().count() {

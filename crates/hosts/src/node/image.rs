@@ -190,7 +190,7 @@ impl Payload {
             Self::Disk { .. } => &CHECKED,
             Self::Registry { .. } | Self::LiveIso { .. } => &[SOURCE],
         };
-        has_all(node, self.instance_info_for_step(), identifying)
+        self.is_written_with_md5(node) || has_all(node, self.instance_info_for_step(), identifying)
     }
 
     /// Whether a Go manager up to 0.9 configured the node with this image: it took an unset algorithm for MD5.

@@ -159,6 +159,12 @@ impl Instance {
         self.order.is_written_on(node)
     }
 
+    /// Whether the node shows this deployment and no other one.
+    #[must_use]
+    pub fn is_identified_on(&self, node: &Node) -> bool {
+        self.order.is_identified_on(node)
+    }
+
     /// Whether the image is a live ISO, which gets no config drive.
     #[must_use]
     pub fn is_live_iso(&self) -> bool {

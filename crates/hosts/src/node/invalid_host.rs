@@ -134,6 +134,15 @@ pub enum InvalidHost {
         /// The field.
         field: String,
     },
+    /// The deploy step is one of Ironic itself.
+    #[error(
+        "spec.customDeploy.method: {method} is a step of Ironic itself, which installs no system; set it to the name of a deploy step \
+         of the agent"
+    )]
+    OwnStep {
+        /// The name of the step.
+        method: String,
+    },
     /// The name of the deploy step is too long.
     #[error(
         "spec.customDeploy.method: it is {length} characters long, and at most 255 are accepted; set it to the name of a deploy \
@@ -193,7 +202,7 @@ impl InvalidHost {
             Self::Name { part: "namespace", .. } => "metadata.namespace",
             Self::Name { .. } | Self::NameLength { .. } => "metadata.name",
             Self::Uid => "metadata.uid",
-            Self::MethodLength { .. } => "spec.customDeploy.method",
+            Self::MethodLength { .. } | Self::OwnStep { .. } => "spec.customDeploy.method",
             Self::Image(fault) => image_field(fault),
             Self::ControlCharacter { field } | Self::Raid { field, .. } => field,
             Self::Profile { field, .. }

@@ -54,7 +54,7 @@ pub(crate) fn is_owned_node(planner: &Planner<'_>, node: &Node) -> bool {
 
 fn has_deployment(planner: &Planner<'_>, node: &Node, deployment: &Deployment) -> bool {
     let instance = Instance::of(planner.host(), deployment, &planner.facts.settings.node);
-    !deployment.is_none() && instance.is_ok_and(|instance| instance.is_written_on(node))
+    !deployment.is_none() && instance.is_ok_and(|instance| instance.is_identified_on(node))
 }
 
 /// The former instance of a moved host, if the restored status fits the node: same UUID, active, same deployment.

@@ -8,6 +8,7 @@ use super::super::{Deployment, Instance};
 use super::record::{Record, lines};
 use super::{UID, settings, with_status};
 
+const OTHER: &str = "7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c";
 const SUM: &str = "2ace43c264d666031ec3062db892307818d2de9770c856258d87d3738ee6a77f";
 
 fn disk(checksum_type: Option<&str>) -> Value {
@@ -123,11 +124,46 @@ fn node_that_a_go_manager_configured_shows_the_image_and_the_interface() {
             false,
         ),
     ];
+    let md5 = json!({ "image_source": source, "image_os_hash_algo": "md5", "image_os_hash_value": SUM });
+    let rows = rows.into_iter().chain([(disk(None), md5, "custom-agent", true)]);
     for (image, info, interface, expected) in rows {
         let node =
             Record::new(&json!({ "instance_info": info, "deploy_interface": interface, "instance_uuid": UID })).shown();
         let found = instance(&image, Some("install")).is_written_on(&node);
         assert_eq!(found, expected, "{image} {info} {interface}");
+    }
+}
+
+/// Any two machines that such steps installed look alike. Ironic writes no image with that interface.
+#[test]
+fn node_of_a_deploy_step_says_little_about_what_runs() {
+    let node = |info: Value, interface: &str| {
+        Record::new(&json!({ "instance_info": info, "deploy_interface": interface, "instance_uuid": OTHER })).shown()
+    };
+    let by_step = instance(&Value::Null, Some("install"));
+    let of_go = node(json!({}), "custom-agent");
+    assert!(by_step.is_written_on(&of_go) && !by_step.is_identified_on(&of_go));
+    let order = Order::of(&deployment(&Value::Null, Some("install"))).unwrap();
+    let of_ours = node(json!({ "metal3_image": order.digest(OTHER) }), "custom-agent");
+    assert!(by_step.is_identified_on(&of_ours));
+    let info = json!({ "image_source": "http://192.0.2.9/os.img", "image_os_hash_algo": "sha256", "image_os_hash_value": SUM });
+    let image = instance(&disk(Some("sha256")), None);
+    assert!(image.is_written_on(&node(info.clone(), "direct")));
+    assert!(!image.is_written_on(&node(info, "custom-agent")));
+}
+
+#[test]
+fn step_of_ironic_itself_is_no_deploy_step_of_the_agent() {
+    for (method, is_accepted) in [
+        ("install_coreos", true),
+        ("write_image", true),
+        ("deploy", false),
+        ("prepare_instance_boot", false),
+        ("tear_down_agent", false),
+        ("hold", false),
+    ] {
+        let found = Order::of(&deployment(&Value::Null, Some(method)));
+        assert_eq!(found.is_ok(), is_accepted, "{method}");
     }
 }
 

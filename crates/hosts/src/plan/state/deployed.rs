@@ -27,8 +27,14 @@ pub(super) fn failed(planner: &mut Planner<'_>, node: &Node, asked: &Deployment,
     let message = format!("Image provisioning failed {what}: {failure_reason}");
     reset_error_count(planner);
     // differs: `host-cleanup-at-once`. The Go manager waits for the backoff first.
+    let is_of_other_step = !instance.is_written_on(node) && (asked.method.is_some() || ordered_method(node).is_some());
     let failures = &mut planner.draft.status.provisioning_fail_count;
-    *failures = failures.saturating_add(1);
+    // No field records which step failed.
+    *failures = if is_of_other_step {
+        0
+    } else {
+        failures.saturating_add(1)
+    };
     Ok(Decision::FailAndChangeState(
         Failure::retryable(ErrorType::Provisioning, message),
         Trigger::Failed,
@@ -67,13 +73,15 @@ pub(super) fn done(planner: &mut Planner<'_>, node: &Node, asked: &Deployment, i
         // differs: `host-image-as-deployed`. What was requested before runs; the next reconcile handles the new request.
         before
     } else {
-        let remedy = match asked.image {
-            Some(_) => {
-                "It runs an image that this host did not request. To replace it, remove spec.image and set it again"
-            }
-            None => "It runs what this host did not request. To replace it, remove spec.customDeploy and set it again",
+        let what = match asked.method {
+            Some(_) => "what",
+            None => "an image that",
         };
-        return Err(unexpected_state(planner, node, remedy));
+        let remedy = format!(
+            "It runs {what} this host did not request. To replace it, {}",
+            asked.remedy()
+        );
+        return Err(unexpected_state(planner, node, &remedy));
     };
     let status = &mut planner.draft.status.provisioning;
     status.custom_deploy = deployed.custom_deploy();
@@ -90,8 +98,13 @@ pub(super) fn done(planner: &mut Planner<'_>, node: &Node, asked: &Deployment, i
 /// the node was configured with.
 fn ordered_before(planner: &Planner<'_>, node: &Node, asked: &Deployment) -> Option<Deployment> {
     let attempted = planner.host().status.last_attempted_image.as_ref();
+    // A Go manager that deployed meanwhile keeps the record of the step.
+    let method = ordered_method(node);
+    if method.is_some() && planner.facts.began_elsewhere {
+        return None;
+    }
     let images = [attempted, asked.image.as_ref(), None].into_iter();
-    let mut before = images.map(|image| Deployment::new(image, ordered_method(node)));
+    let mut before = images.map(|image| Deployment::new(image, method));
     before.find(|before| {
         let instance = instance(planner, before).ok();
         !before.is_none() && instance.is_some_and(|instance| instance.is_written_on(node))

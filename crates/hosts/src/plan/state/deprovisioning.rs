@@ -136,7 +136,8 @@ fn tear_down_serviced(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
 fn is_image_restored(planner: &Planner<'_>) -> PlanResult<bool> {
     let host = planner.host();
     // differs: `host-deprovision-taken-back`. The Go manager continues.
-    let is_wanted = !Deployment::recorded(host).is_none() && !is_cancelled(host);
+    let recorded = Deployment::recorded(host);
+    let is_wanted = !recorded.is_none() && !is_cancelled(host) && recorded.is_same(&Deployment::asked(host));
     let node = planner
         .facts
         .own_node()
@@ -153,9 +154,11 @@ fn is_image_restored(planner: &Planner<'_>) -> PlanResult<bool> {
             return Err(unexpected_state(
                 planner,
                 node,
-                "The image is requested again, and it is not known whether its removal has begun: to keep the system of the \
-                 machine, adopt the node in Ironic; to deploy the image again, remove spec.image and set it once the host is \
-                 available",
+                &format!(
+                    "What runs is requested again, and it is not known whether its removal has begun: to keep the system of the \
+                     machine, adopt the node in Ironic; to deploy it again, {} once the host is available",
+                    recorded.remedy()
+                ),
             ));
         }
         (_, Observed::Present(()) | Observed::Unknown(_)) => false,

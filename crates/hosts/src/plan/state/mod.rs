@@ -25,6 +25,7 @@ use metal3_api::metal3::v1alpha1::{ErrorType, OperationalStatus, ProvisioningSta
 use crate::action::{Action, Count};
 use crate::facts::{NodeFreshness, RefusalClass, Refused};
 use crate::names::reason;
+use crate::node::deployment::method;
 use crate::plan::error::{Failure, REJECTED, kind_in};
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
 use crate::plan::safety::is_still_withheld;
@@ -35,6 +36,7 @@ pub(crate) use host_ports::is_port_left_out;
 pub(crate) fn run(planner: &mut Planner<'_>) -> PlanResult {
     check_refused(planner)?;
     set_operational_status(planner);
+    begin_attempts_again(planner);
     match planner.state() {
         // differs: `host-restored-deletion`. The Go manager goes on with a deletion that was not ordered.
         state @ (State::PoweringOffBeforeDelete | State::Deleting)
@@ -78,6 +80,14 @@ fn set_operational_status(planner: &mut Planner<'_>) {
     let status = &mut planner.draft.status.operational_status;
     if is_managed && matches!(status, Unset | Discovered) {
         *status = Ok;
+    }
+}
+
+/// Whatever an edit of a host with a deploy step changes: no field records which step the counted failures are of.
+fn begin_attempts_again(planner: &mut Planner<'_>) {
+    let asks_for_step = method(planner.host().spec.custom_deploy.as_ref()).is_some();
+    if asks_for_step && planner.has_new_generation() {
+        planner.draft.status.provisioning_fail_count = 0;
     }
 }
 

@@ -99,12 +99,14 @@ fn keep_running(planner: &mut Planner<'_>) -> PlanResult {
             node,
             "End the hold or the rescue in Ironic, so that the node is active again",
         )),
-        _ => Err(unexpected_state(
-            planner,
-            node,
-            "If the machine still runs the right system, bring the node to manageable in Ironic: it is then adopted \
-             as it is. To deploy it again, remove spec.image and set it again",
-        )),
+        _ => {
+            let remedy = Deployment::running(planner.host()).remedy();
+            let cure = format!(
+                "If the machine still runs the right system, bring the node to manageable in Ironic: it is then adopted as it is. \
+                 To deploy it again, {remedy}"
+            );
+            Err(unexpected_state(planner, node, &cure))
+        }
     }
 }
 

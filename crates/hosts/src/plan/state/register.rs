@@ -22,7 +22,7 @@ use crate::facts::{ForeignNode, FoundNode, NodeFreshness, Read, Secret};
 use crate::names::reason;
 use crate::node::{self, AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords};
 use crate::plan::deletion::MAINTENANCE;
-use crate::plan::error::{Failure, kind_in};
+use crate::plan::error::Failure;
 use crate::plan::ownership::is_owned_node;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::safety::require_live;

@@ -88,6 +88,24 @@ pub(super) fn life() -> Vec<Row> {
                 "the system is installed, and another deploy step is asked for",
                 "writes the status, to provisioned, replan",
             ),
+        asking("provisioning", "other")
+            .node_with("active", on("install"))
+            .with(|fixture| fixture.began_elsewhere = true)
+            .row(
+                "the same, and a Go manager may have deployed meanwhile, which keeps the record of the step",
+                "writes the status, provisioning error: in Ironic the node is in state \"active\", which is unexpected for a host in \
+                 state \"provisioning\"; the node is not changed. It runs what this host did not request. To replace it, remove \
+                 spec.customDeploy and set it again, waits for the node",
+            ),
+        asking("provisioning", "install")
+            .spec_image("a")
+            .node_with("active", written("b"))
+            .row(
+                "the node runs another image, and no deploy step",
+                "writes the status, provisioning error: in Ironic the node is in state \"active\", which is unexpected for a host in \
+                 state \"provisioning\"; the node is not changed. It runs what this host did not request. To replace it, remove \
+                 spec.image and spec.customDeploy and set them again, waits for the node",
+            ),
         asking("provisioning", "install").node_with("active", written("a")).row(
             "the node runs an image that was not asked for",
             "writes the status, provisioning error: in Ironic the node is in state \"active\", which is unexpected for a host in \
@@ -103,7 +121,7 @@ pub(super) fn life() -> Vec<Row> {
              customDeploy or reset provisioningFailCount to retry, waits for the user",
         ),
         given_up()
-            .host(edited)
+            .host(edited.clone())
             .row(
                 "the same, and the host was edited",
                 "writes the status, to provisioning, error cleared, replan",
@@ -143,6 +161,23 @@ pub(super) fn life() -> Vec<Row> {
             .row(
                 "to be removed, and asked for again before that",
                 "writes the status, to provisioned, replan",
+            ),
+        running("install")
+            .spec_image("a")
+            .with(|fixture| fixture.host["status"]["provisioning"]["state"] = "deprovisioning".into())
+            .node_with("active", on("install"))
+            .live()
+            .row(
+                "to be removed, and asked for again with an image",
+                "requests deleted, waits for the node",
+            ),
+        asking("deprovisioning", "other")
+            .host(edited.clone())
+            .status(json!({ "provisioningFailCount": 5 }))
+            .node("cleaning")
+            .row(
+                "edited after it failed as often as is allowed",
+                "writes the status, waits for the node",
             ),
     ]
 }
