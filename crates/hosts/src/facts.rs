@@ -27,7 +27,7 @@ mod outage;
 mod requested;
 
 pub use outage::{Outage, OutageKind};
-pub use requested::{CleaningOrder, CleaningProgress, NodeMark, RequestedReboot};
+pub use requested::{CleaningOrder, CleaningProgress, NodeMark, RefusedReports, RequestedReboot};
 
 /// Everything that a decision may depend on.
 #[derive(Debug, Clone)]
@@ -98,10 +98,8 @@ pub struct Facts<'a> {
     pub unreadable: Option<&'a str>,
     /// The firmware that Ironic reports, read since the last change of the node in this reconcile. Unreadable: why the read failed.
     pub versions: Observed<&'a [FirmwareComponent]>,
-    /// The API server refused this process the report about this generation of the HostFirmwareSettings.
-    pub is_settings_report_refused: bool,
-    /// The same of the HostFirmwareComponents.
-    pub is_components_report_refused: bool,
+    /// Which reports the API server refused this process.
+    pub refused_reports: RefusedReports,
     /// The API server refused this process a change of their status some minutes ago.
     pub is_firmware_status_refused: bool,
     /// How long this process observes updates of the firmware that have not ended, in a node that is not cleaned. `None`: it has

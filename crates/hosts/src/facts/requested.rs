@@ -9,6 +9,15 @@ use serde_json::Value;
 
 use crate::node::firmware::Files;
 
+/// Reports about the present generation of an object that the API server refused.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RefusedReports {
+    /// That about the HostFirmwareSettings.
+    pub settings: bool,
+    /// That about the HostFirmwareComponents.
+    pub components: bool,
+}
+
 /// A reboot of a running machine that this process requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequestedReboot {

@@ -54,8 +54,7 @@ fn has_new_updates(planner: &Planner<'_>) -> bool {
     let is_prepared = planner.may_report && *planner.state() == State::Preparing;
     let is_read = matches!(planner.facts.versions, Observed::Present(_));
     // A report that cannot be written would end the backoff of each failure.
-    let is_reported =
-        is_read && !planner.facts.is_firmware_status_refused && !planner.facts.is_components_report_refused;
+    let is_reported = is_read && !planner.facts.is_firmware_status_refused && !planner.facts.refused_reports.components;
     subject(planner)
         .filter(|_| is_prepared && is_reported)
         .is_some_and(|(object, _)| {

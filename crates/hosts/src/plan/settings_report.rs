@@ -66,7 +66,7 @@ fn has_new_settings(planner: &Planner<'_>) -> bool {
     };
     // A report that cannot be written would end the backoff of each failure.
     let is_prepared =
-        planner.may_report && *planner.state() == State::Preparing && !planner.facts.is_settings_report_refused;
+        planner.may_report && *planner.state() == State::Preparing && !planner.facts.refused_reports.settings;
     let is_ordered = |settings: &HostFirmwareSettings| {
         let differing = bios::change(&settings.spec.settings, reported).differing;
         let order = planner.facts.cleaning_order.as_ref();

@@ -13,12 +13,23 @@ use metal3_runtime::cache::Key;
 use metal3_runtime::plan::Observed;
 use parking_lot::Mutex;
 
+use super::observations::Observations;
+use crate::facts::RefusedReports;
 use crate::node::firmware::is_cleaned;
 
 /// A refused record is tried again after this time: nothing reports that the right is granted. A little shorter than the plan waits.
 const REFUSED_FOR: Duration = Duration::from_secs(290);
 
 type Kind = Cow<'static, str>;
+
+fn is_refused<K: Resource<DynamicType = ()>>(
+    of_host: Option<&BTreeMap<Kind, Option<i64>>>,
+    object: &Observed<Arc<K>>,
+) -> bool {
+    let refused = of_host.and_then(|kinds| kinds.get(&K::kind(&())).copied());
+    let object = object.present();
+    object.is_some_and(|object| refused == Some(object.meta().generation))
+}
 
 #[derive(Default)]
 pub(super) struct FirmwareRecords(Mutex<Inner>);
@@ -63,18 +74,14 @@ impl FirmwareRecords {
         of_host.insert(K::kind(&()), object.meta().generation);
     }
 
-    /// Whether it refused the report about this object as it is.
-    pub(super) fn is_report_refused<K: Resource<DynamicType = ()>>(
-        &self,
-        host: &Key,
-        object: &Observed<Arc<K>>,
-    ) -> bool {
+    /// Which reports about these objects as they are it refused.
+    pub(super) fn refused_reports(&self, host: &Key, observed: &Observations) -> RefusedReports {
         let inner = self.0.lock();
         let of_host = inner.unreported.get(host);
-        let refused = of_host.and_then(|kinds| kinds.get(&K::kind(&())).copied());
-        object
-            .present()
-            .is_some_and(|object| refused == Some(object.meta().generation))
+        RefusedReports {
+            settings: is_refused(of_host, &observed.firmware_settings),
+            components: is_refused(of_host, &observed.firmware_components),
+        }
     }
 
     /// Whether it refused one a short time ago.

@@ -335,12 +335,7 @@ impl HostReconciler {
             firmware_components_freshness: observed.components_freshness(monotonic),
             unreadable: observed.unreadable.as_deref(),
             versions: observed.versions.as_deref(),
-            is_settings_report_refused: self
-                .firmware_records
-                .is_report_refused(key, &observed.firmware_settings),
-            is_components_report_refused: self
-                .firmware_records
-                .is_report_refused(key, &observed.firmware_components),
+            refused_reports: self.firmware_records.refused_reports(key, observed),
             is_firmware_status_refused: self.firmware_records.is_refused(key, monotonic),
             updates_left_for: self.firmware_records.left_for(key, observed.newest_node(), monotonic),
             began_elsewhere: self.index.began_elsewhere(key),

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use crate::action::{Action, Order, Plan, Request};
 use crate::facts::{
     Budget, CleaningOrder, Facts, ForeignNode, FoundNode, HostFreshness, NodeFreshness, Outage, OutageKind,
-    PreviousView, RefusalClass, Refused, RequestedReboot, Secret,
+    PreviousView, RefusalClass, Refused, RefusedReports, RequestedReboot, Secret,
 };
 use crate::names::wait_reason;
 use crate::plan::plan_under;
@@ -366,8 +366,7 @@ impl Fixture {
             firmware_components_freshness: self.components_freshness,
             unreadable: self.unreadable.as_deref(),
             versions: self.versions.as_deref(),
-            is_settings_report_refused: false,
-            is_components_report_refused: false,
+            refused_reports: RefusedReports::default(),
             is_firmware_status_refused: self.is_firmware_status_refused,
             updates_left_for: self.updates_left_for,
             firmware_settings: self.firmware_settings.as_ref(),

@@ -54,6 +54,25 @@ enum Asked {
     Setting,
 }
 
+/// A cleaning of the Go manager for this that fails.
+async fn clean_and_fail(env: &TestEnv, asked: Asked) {
+    let step = match asked {
+        Asked::RecordedUpdate => {
+            env.machine(1, |machine| machine.firmware_updates = FirmwareUpdates::Fail);
+            let updates = [json!({ "component": "bios", "url": URL })];
+            json!({ "interface": "firmware", "step": "update", "args": { "settings": updates } })
+        }
+        Asked::Update | Asked::Setting => {
+            env.set_faults(1, &[Fault::CleanStepFails]);
+            json!({ "interface": "bios", "step": "apply_configuration", "args": { "settings": [] } })
+        }
+    };
+    order(env, json!({ "target": "clean", "clean_steps": [step] })).await;
+    until_node(env, ProvisionState::CleanFailed).await;
+    env.set_faults(1, &[]);
+    env.machine(1, |machine| machine.firmware_updates = FirmwareUpdates::Succeed);
+}
+
 async fn taken_over_after(done: Left, asked: Asked) -> TestEnv {
     let env = TestEnv::new(Setup::default());
     env.host(1, json!({ "online": false })).await;
@@ -97,21 +116,7 @@ async fn taken_over_after(done: Left, asked: Asked) -> TestEnv {
     }
     until_node(&env, ProvisionState::Manageable).await;
     if done == Left::Failed {
-        let step = match asked {
-            Asked::RecordedUpdate => {
-                env.machine(1, |machine| machine.firmware_updates = FirmwareUpdates::Fail);
-                let updates = [json!({ "component": "bios", "url": URL })];
-                json!({ "interface": "firmware", "step": "update", "args": { "settings": updates } })
-            }
-            Asked::Update | Asked::Setting => {
-                env.set_faults(1, &[Fault::CleanStepFails]);
-                json!({ "interface": "bios", "step": "apply_configuration", "args": { "settings": [] } })
-            }
-        };
-        order(&env, json!({ "target": "clean", "clean_steps": [step] })).await;
-        until_node(&env, ProvisionState::CleanFailed).await;
-        env.set_faults(1, &[]);
-        env.machine(1, |machine| machine.firmware_updates = FirmwareUpdates::Succeed);
+        clean_and_fail(&env, asked).await;
     }
     // This program starts.
     env.interceptor.kill();

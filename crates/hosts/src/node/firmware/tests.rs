@@ -170,7 +170,7 @@ fn failure_removes_what_was_ordered_and_nothing_else() {
 
 /// A Go manager records what it begins with, and does not read the condition.
 #[test]
-fn updates_that_another_manager_recorded_are_told_from_those_that_were_made() {
+fn updates_that_another_manager_recorded_are_no_proof_that_they_were_made() {
     let (bios, bmc) = (update("bios", URL), update("bmc", URL));
     let ordered = ordered_of(&object(&json!([bios]), &json!([])));
     let mut made = with_success(&ordered, &[], at(1));
@@ -376,11 +376,11 @@ fn only_recorded_updates_count_as_made() {
     let (first, second) = (update("bios", "http://f/1"), update("bios", "http://f/2"));
     let made = with_success(&ordered_of(&object(&json!([first]), &json!([]))), &[], at(1));
     let mut next = made.clone();
-    next.spec.updates = list(&[second.clone()]);
+    next.spec.updates = list(std::slice::from_ref(&second));
     let made = with_success(&ordered_of(&next), &[], at(2));
     assert_eq!(made.status.updates, list(&[second]));
     let mut again = made;
-    again.status.updates = list(&[first.clone()]);
+    again.status.updates = list(std::slice::from_ref(&first));
     assert_eq!(of_others(&again, &node(THEN)), list(&[first]));
 }
 

@@ -178,7 +178,7 @@ fn deploy_step_changes_neither_fake_hardware_nor_the_boot_device() {
 }
 
 #[test]
-fn deploy_step_is_sent_beside_those_of_ironic() {
+fn deploy_step_is_sent_in_addition_to_those_of_ironic() {
     let sent = |method| serde_json::to_value(instance(&disk(None), method).steps()).unwrap();
     let step = json!({ "interface": "deploy", "step": "install", "args": {}, "priority": 80 });
     assert_eq!(sent(Some("install")), json!([step]));

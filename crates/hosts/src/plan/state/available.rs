@@ -75,7 +75,7 @@ fn provision(planner: &mut Planner<'_>, asked: &Deployment) -> PlanResult {
 
 /// Whether the failures that are counted are of this deployment. No field records the deploy step that failed, so each edit
 /// of a host with a step counts as another.
-// differs: `host-deploy-step-limit`. The Go manager forgets the failures of a step without an image in each reconcile.
+// differs: `host-deploy-step-limit`. The Go manager loses the failures of a step without an image in each reconcile.
 fn is_attempted(planner: &Planner<'_>, asked: &Deployment) -> bool {
     let is_edited = asked.method.is_some() && planner.has_new_generation();
     planner.host().status.last_attempted_image == asked.image && !is_edited

@@ -1,7 +1,7 @@
 //! What became of the last order to update the firmware.
 //!
 //! It counts as made when this process saw its cleaning end, or when each of its components has another version than before. An
-//! update of which nothing shows that is made again. A cleaning of somebody else says nothing about it.
+//! update of which nothing shows that is made again. A cleaning of another client says nothing about it.
 
 use std::time::Duration;
 

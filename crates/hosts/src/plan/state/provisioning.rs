@@ -88,20 +88,19 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         // A service of another manager begins on an active node: the deployment has ended.
         S::Servicing | S::ServiceWait => Ok(wait_for_service(planner, node)),
         S::ServiceFailed => end_failed_service(planner, node),
-        S::Error => {
-            let error = node.last_error.as_deref().unwrap_or("deprovisioning failed");
-            reset_error_count(planner);
-            Ok(Decision::FailAndChangeState(
-                Failure::retryable(ErrorType::Provisioning, error),
-                Trigger::Failed,
-            ))
-        }
+        S::Error => Ok(removal_failed(planner, node)),
         _ => Err(unexpected_state(
             planner,
             node,
             "End the hold or the rescue in Ironic, so that the node continues",
         )),
     }
+}
+
+fn removal_failed(planner: &mut Planner<'_>, node: &Node) -> Decision {
+    let error = node.last_error.as_deref().unwrap_or("deprovisioning failed");
+    reset_error_count(planner);
+    Decision::FailAndChangeState(Failure::retryable(ErrorType::Provisioning, error), Trigger::Failed)
 }
 
 const fn why(asked: &Deployment) -> &'static str {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Row;
 use super::given::{configured_for_step, failing, with, written};
-use crate::tests::fixture::{Fixture, at, image};
+use crate::tests::fixture::{Fixture, UID, at, image};
 
 fn asking(state: &str, method: &str) -> Fixture {
     Fixture::new(state).spec(json!({ "customDeploy": { "method": method } }))
@@ -17,6 +17,11 @@ fn running(method: &str) -> Fixture {
 
 fn on(method: &str) -> Value {
     with(configured_for_step(method), json!({ "power_state": "power on" }))
+}
+
+/// A node that a Go manager configured for a deploy step, whose name it does not record.
+fn of_go_manager() -> Value {
+    json!({ "instance_uuid": UID, "deploy_interface": "custom-agent", "power_state": "power on" })
 }
 
 pub(super) fn life() -> Vec<Row> {
@@ -82,6 +87,15 @@ pub(super) fn life() -> Vec<Row> {
         asking("provisioning", "install")
             .node_with("active", on("install"))
             .row("the system is installed", "writes the status, to provisioned, replan"),
+        asking("provisioning", "install")
+            .node_with("deploying", of_go_manager())
+            .row("the deploy step that a Go manager ordered runs", "waits for the node"),
+        asking("provisioning", "install")
+            .node_with("active", of_go_manager())
+            .row(
+                "the system is installed that a Go manager ordered",
+                "writes the status, to provisioned, replan",
+            ),
         asking("provisioning", "other")
             .node_with("active", on("install"))
             .row(

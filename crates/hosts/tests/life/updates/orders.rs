@@ -1,4 +1,4 @@
-//! What counts as made: only what the cleaning of the order made, whoever else cleans the node, and whatever is lost in between.
+//! What counts as made: only what the cleaning of the order made, also when another client cleans the node, and when requests are lost in between.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ async fn recover(env: &TestEnv) {
     order(env, json!({ "target": "manage" })).await;
 }
 
-/// The cleaning of somebody else was taken for the one that was ordered, and the update counted as made.
+/// The cleaning of another client was taken for the one that was ordered, and the update counted as made.
 #[tokio::test(start_paused = true)]
 async fn order_that_another_cleaning_overtakes_is_made() {
     let env = TestEnv::new(Setup::default());
@@ -80,7 +80,7 @@ async fn order_that_another_cleaning_overtakes_is_made() {
 
 /// Ironic failed while the host was paused, and an operator recovered the node.
 #[tokio::test(start_paused = true)]
-async fn failure_that_nobody_looked_at_is_no_success() {
+async fn failure_that_no_process_saw_is_no_success() {
     for is_killed in [false, true] {
         let env = TestEnv::new(Setup::default());
         env.machine(1, |machine| machine.firmware_updates = FirmwareUpdates::NeverEnd);

@@ -129,7 +129,7 @@ pub(crate) async fn an_inspection_by_the_bmc_finds_the_hardware_and_boots_nothin
     ensure!(waits.is_empty(), "it waited in {waits:?}");
     ensure!(machine.read_state().await?.is_on == was_on, "it changed the power");
     let found = lab
-        .send(&calls::hardware::inventory(&NodeRef::from(&uuid)))
+        .send(&calls::node::inventory(&NodeRef::from(&uuid)))
         .await?
         .inventory;
     ensure!(

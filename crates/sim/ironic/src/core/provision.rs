@@ -219,6 +219,28 @@ fn parse_transition<'a>(verb: &'a str, body: &Value) -> Option<TransitionRequest
     })
 }
 
+/// The error of steps for another transition, or of missing ones.
+fn misplaced_steps(event: Event, body: &Value) -> Option<String> {
+    let is_given = |key: &str| {
+        body.get(key)
+            .is_some_and(|steps| !steps.is_null() && steps != &json!([]))
+    };
+    for (key, of) in [("clean_steps", Event::Clean), ("service_steps", Event::Service)] {
+        let what = match (is_given(key), event == of) {
+            (true, false) => "only valid",
+            (false, true) => "required",
+            _ => continue,
+        };
+        let to = of.as_str();
+        return Some(format!(
+            "\"{key}\" is {what} when setting target provision state to {to}"
+        ));
+    }
+    let deploys = matches!(event, Event::Deploy | Event::Rebuild);
+    (is_given("deploy_steps") && !deploys)
+        .then(|| "\"deploy_steps\" is only valid when setting target provision state to active or rebuild".to_owned())
+}
+
 /// The checks of the API, in Ironic's order.
 fn checked_transition<'a>(
     node: &Node,
@@ -239,31 +261,9 @@ fn checked_transition<'a>(
             None => refused(node, verb).into(),
         });
     };
-    for (key, event) in [("clean_steps", Event::Clean), ("service_steps", Event::Service)] {
-        let given = body
-            .get(key)
-            .is_some_and(|steps| !steps.is_null() && steps != &json!([]));
-        if given && transition.event != event {
-            return invalid(format!(
-                "\"{key}\" is only valid when setting target provision state to {}",
-                event.as_str()
-            ));
-        }
-        if !given && transition.event == event {
-            return invalid(format!(
-                "\"{key}\" is required when setting target provision state to {}",
-                event.as_str()
-            ));
-        }
-    }
-    let has_deploy_steps = body
-        .get("deploy_steps")
-        .is_some_and(|steps| !steps.is_null() && steps != &json!([]));
     let deploys = matches!(transition.event, Event::Deploy | Event::Rebuild);
-    if has_deploy_steps && !deploys {
-        return invalid(
-            "\"deploy_steps\" is only valid when setting target provision state to active or rebuild".to_owned(),
-        );
+    if let Some(message) = misplaced_steps(transition.event, body) {
+        return invalid(message);
     }
     match transition.event {
         Event::Abort if node.provision.state == S::WaitCallBack && context.microversion < ABORT_DEPLOYMENT => {

@@ -84,11 +84,11 @@ pub(crate) fn whole(node: &Node, microversion: Microversion, base: &str, host: &
 
 /// What Ironic keeps for itself. It keeps the steps of a cleaning that failed.
 fn internal(node: &Node) -> Value {
-    let mut internal = json!({ "clean_steps": node.clean_steps });
-    if !node.fw_updates.is_empty() {
-        internal["redfish_fw_updates"] = json!(node.fw_updates);
-    }
-    masked(internal)
+    let steps = &node.clean_steps;
+    masked(match node.fw_updates.is_empty() {
+        true => json!({ "clean_steps": steps }),
+        false => json!({ "clean_steps": steps, "redfish_fw_updates": node.fw_updates }),
+    })
 }
 
 /// Some of the names whose values Ironic masks in any text, also when they are only the end of one. What follows is lost with it.
