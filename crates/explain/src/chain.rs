@@ -25,6 +25,9 @@ pub struct Link {
     /// Since when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
+    /// Whether it may be younger: a condition keeps its time when another reason replaces the first one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub at_most: bool,
     /// How long this step usually takes, in seconds: the median of the hosts in the namespace that completed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usual_seconds: Option<i64>,
@@ -55,6 +58,16 @@ impl Link {
         }
     }
 
+    /// With the time of a condition, or of a step in which it happened.
+    #[must_use]
+    pub(crate) fn at_most(self, since: Option<Time>) -> Self {
+        Self {
+            since,
+            at_most: since.is_some(),
+            ..self
+        }
+    }
+
     /// Without a reason of the table.
     #[must_use]
     pub(crate) fn plain(object: &ObjectId, title: impl Into<String>, who_acts: Actor, cure: impl Into<String>) -> Self {
@@ -64,6 +77,7 @@ impl Link {
             reason: None,
             message: String::new(),
             since: None,
+            at_most: false,
             usual_seconds: None,
             who_acts,
             severity: match who_acts {

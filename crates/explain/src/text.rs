@@ -85,7 +85,7 @@ fn line(depth: usize, link: &Link, now: Time) -> String {
     let indent = "  ".repeat(depth);
     let parts = [
         link.reason.as_ref().map(one_line),
-        link.since.map(|since| format!("for {}", duration(since, now))),
+        link.since.map(|since| lasting(since, link.at_most, now)),
         link.usual_seconds
             .map(|seconds| format!("usually {}", seconds_text(seconds))),
     ];
@@ -102,6 +102,12 @@ fn line(depth: usize, link: &Link, now: Time) -> String {
     let message = bounded(&link.message);
     let message = message.lines().map(|message| format!("{indent}    {message}\n"));
     message.fold(head, |text, line| text + &line)
+}
+
+/// For how long something lasts.
+pub(crate) fn lasting(since: Time, at_most: bool, now: Time) -> String {
+    let bound = if at_most { "up to " } else { "" };
+    format!("for {bound}{}", duration(since, now))
 }
 
 fn remedy(last: &Link) -> String {
@@ -184,8 +190,13 @@ mod tests {
             usual_seconds: Some(578),
             ..Link::explained(&host, entry, "", Some(at(100)))
         };
-        let line = line(0, &link, at(290));
-        assert!(line.ends_with("(Provisioning, for 3m10s, usually 9m38s)\n"), "{line}");
+        let shown = line(0, &link, at(290));
+        assert!(shown.ends_with("(Provisioning, for 3m10s, usually 9m38s)\n"), "{shown}");
+        let shown = line(0, &link.at_most(Some(at(100))), at(290));
+        assert!(
+            shown.ends_with("(Provisioning, for up to 3m10s, usually 9m38s)\n"),
+            "{shown}"
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::top::Top;
 use super::tree::Node;
 use super::{Content, Report};
 use crate::chain::State;
-use crate::text::{bounded, duration, missing, one_line, printable_text, seconds_text};
+use crate::text::{bounded, duration, lasting, missing, one_line, printable_text, seconds_text};
 
 /// The lines for a person who looks at `now`. Without a namespace the report is about all.
 #[must_use]
@@ -212,7 +212,7 @@ fn tree(node: &Node, depth: usize, now: Time) -> String {
         (None, State::Ready) => "ok".to_owned(),
         (None, state) => state.as_str().to_owned(),
     };
-    let since = node.since.map(|since| format!("for {}", duration(since, now)));
+    let since = node.since.map(|since| lasting(since, node.at_most, now));
     let parts: Vec<String> = node.reason.iter().map(one_line).chain(since).collect();
     let reason = match parts.as_slice() {
         [] => String::new(),

@@ -44,6 +44,9 @@ pub struct Node {
     /// Since when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
+    /// Whether it may be younger.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub at_most: bool,
     /// What else is known of it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub details: BTreeMap<&'static str, String>,
@@ -180,7 +183,8 @@ fn node(walk: &mut Walk<'_>, object: ObjectId) -> Node {
         title: first.as_ref().map(|link| link.title.clone()),
         reason: first.as_ref().and_then(|link| link.reason.clone()),
         message: first.as_ref().map(|link| link.message.clone()).unwrap_or_default(),
-        since: first.and_then(|link| link.since),
+        since: first.as_ref().and_then(|link| link.since),
+        at_most: first.is_some_and(|link| link.at_most),
         details: BTreeMap::new(),
         children: Vec::new(),
     }

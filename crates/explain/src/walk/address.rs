@@ -83,6 +83,7 @@ impl Walk<'_> {
                         reason: Some(bad.reason.clone()),
                         message: bad.message.clone(),
                         since: since(bad),
+                        at_most: true,
                         ..Link::plain(at, "has no address", Actor::System, cure)
                     });
                     return Ok(Some(pool));

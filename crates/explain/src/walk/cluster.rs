@@ -146,6 +146,7 @@ impl Walk<'_> {
         self.push(Link {
             message: bad.message.clone(),
             since: since(bad),
+            at_most: true,
             ..Link::plain(at, title, Actor::User, cure)
         });
         Ok(None)
@@ -166,6 +167,7 @@ impl Walk<'_> {
                     reason: Some(bad.reason.clone()),
                     message: bad.message.clone(),
                     since: since(bad),
+                    at_most: true,
                     ..Link::plain(at, "is not available", Actor::System, cure)
                 });
             }

@@ -36,7 +36,12 @@ pub(crate) fn since(condition: &Condition) -> Option<Time> {
 
 /// The link of a condition.
 pub(crate) fn link(at: &ObjectId, area: Area, condition: &Condition) -> Link {
-    reason_link(at, area, &condition.reason, &condition.message, since(condition))
+    let link = reason_link(at, area, &condition.reason, &condition.message, since(condition));
+    match condition.type_.as_str() {
+        // It has one reason.
+        "Paused" => link,
+        _ => link.at_most(since(condition)),
+    }
 }
 
 /// The link of a reason. One that the table does not have is of another version or program.

@@ -47,6 +47,7 @@ impl Walk<'_> {
                 reason: Some(bad.reason.clone()).filter(|reason| !reason.is_empty()),
                 message: bad.message.clone(),
                 since: since(bad),
+                at_most: true,
                 ..Link::plain(at, format!("{} is not as it should be", bad.type_), Actor::System, cure)
             }),
             None if is_deleting(&meta) => self.push_deleting(at, &meta),

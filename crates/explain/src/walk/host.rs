@@ -39,7 +39,7 @@ impl Walk<'_> {
         }
         let ready = find(&status.conditions, conditions::READY).and_then(since);
         if status.operational_status == OperationalStatus::Detached {
-            self.push(reason_link(at, Area::Hosts, "Detached", "", ready));
+            self.push(reason_link(at, Area::Hosts, "Detached", "", None).at_most(ready));
             return Ok(None);
         }
         let is_failed = status.operational_status == OperationalStatus::Error;
@@ -57,7 +57,7 @@ impl Walk<'_> {
             return Ok(None);
         }
         if status.operational_status == OperationalStatus::Servicing {
-            self.push(reason_link(at, Area::Hosts, "Servicing", "", ready));
+            self.push(reason_link(at, Area::Hosts, "Servicing", "", None).at_most(ready));
             return Ok(None);
         }
         if let Some(held) = held {
@@ -138,9 +138,8 @@ impl Walk<'_> {
 
     /// The message of an error is the answer of Ironic or the BMC. A missing Secret is the cause of its own.
     fn failed_host(&mut self, at: &ObjectId, host: &BareMetalHost, error: ErrorType) -> Result<Next, End> {
-        let ready = find(&host.status.conditions, conditions::READY).and_then(since);
         let reason = reason_of_error(error);
-        let link = reason_link(at, Area::Hosts, reason, &host.status.error_message, ready);
+        let link = reason_link(at, Area::Hosts, reason, &host.status.error_message, None).at_most(failed_since(host));
         // What the message names is the user's, so neither the BMC nor a retry helps.
         if let Some(cure) = cure_by_user(&host.status.error_message) {
             self.push(Link {
@@ -183,7 +182,7 @@ impl Walk<'_> {
         let progressing = find(&status.conditions, conditions::PROGRESSING);
         let time = progressing.and_then(since);
         if status.operational_status == OperationalStatus::Delayed {
-            self.push(reason_link(at, Area::Hosts, "WaitingForSlot", "", time));
+            self.push(reason_link(at, Area::Hosts, "WaitingForSlot", "", None).at_most(time));
             return;
         }
         let is_released = matches!(
@@ -220,7 +219,11 @@ impl Walk<'_> {
         let message = progressing.map(|one| one.message.clone()).unwrap_or_default();
         // The condition keeps its time from one step to the next.
         let begun = Step::of_reason(reason).and_then(|step| step.begun(host));
-        self.push(reason_link(at, Area::Hosts, reason, &message, begun.or(time)));
+        let link = reason_link(at, Area::Hosts, reason, &message, begun);
+        self.push(match begun {
+            Some(_) => link,
+            None => link.at_most(time),
+        });
     }
 
     /// A host that may have an image, and has an image to deploy.
@@ -291,9 +294,17 @@ fn unusable(message: &str, host: &str) -> Next {
     is_of_settings.then(|| ObjectId::of::<HostFirmwareSettings>(host))
 }
 
+/// When an error began at the earliest: after its host was last ready, and within the step that failed.
+fn failed_since(host: &BareMetalHost) -> Option<Time> {
+    let of = |kind: &str| find(&host.status.conditions, kind).and_then(since);
+    let steps = Step::ALL.into_iter().filter_map(|step| step.begun(host));
+    let conditions = [conditions::READY, conditions::PROGRESSING].into_iter().filter_map(of);
+    steps.chain(conditions).max()
+}
+
 /// An error whose type the status does not name.
 fn unnamed_error(at: &ObjectId, host: &BareMetalHost, since: Option<Time>) -> Link {
-    let link = reason_link(at, Area::Hosts, "Error", &host.status.error_message, since);
+    let link = reason_link(at, Area::Hosts, "Error", &host.status.error_message, None).at_most(since);
     if !link.message.is_empty() {
         return link;
     }

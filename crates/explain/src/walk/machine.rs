@@ -86,6 +86,7 @@ impl Walk<'_> {
             self.push(Link {
                 message: bad.message.clone(),
                 since: since(bad),
+                at_most: true,
                 ..plain
             });
             return Ok(Some(ObjectId::of::<Metal3Remediation>(&at.name)));
@@ -99,6 +100,7 @@ impl Walk<'_> {
         let link = Link {
             message: bad.map(|one| one.message.clone()).unwrap_or_default(),
             since: bad.and_then(since),
+            at_most: bad.is_some(),
             ..Link::plain(at, "waits for its Node", Actor::System, cure)
         };
         let found = infrastructure

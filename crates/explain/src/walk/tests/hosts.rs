@@ -80,3 +80,17 @@ fn step_of_a_host_is_in_progress_since_it_began() {
     let since = serde_json::to_value(explanation.chain[0].since).unwrap();
     assert_eq!(since, json!("2026-01-03T00:00:00Z"));
 }
+
+/// `Ready` is false for as long as the host has no image.
+#[test]
+fn error_of_a_host_is_not_older_than_the_step_that_failed() {
+    let status = json!({ "status": { "operationalStatus": "error", "errorType": "inspection error",
+        "provisioning": { "state": "inspecting" }, "conditions": conditions(&[("Ready", "False", "Error")]),
+        "operationHistory": { "inspect": { "start": "2026-01-03T00:00:00Z", "end": "2026-01-02T00:00:00Z" } } } });
+    let explanation = explained(&[host("h0", status)], "bmh/h0", None);
+    let link = serde_json::to_value(&explanation.chain[0]).unwrap();
+    assert_eq!(
+        (&link["since"], &link["atMost"]),
+        (&json!("2026-01-03T00:00:00Z"), &json!(true))
+    );
+}
