@@ -75,7 +75,8 @@ pub enum Unread {
 impl Unread {
     /// An object that cannot be decoded. The message of the decoder repeats what the object says, which may be a login; what it
     /// expects instead is enough.
-    pub(crate) fn undecodable(error: &serde_json::Error) -> Self {
+    #[must_use]
+    pub fn undecodable(error: &serde_json::Error) -> Self {
         let text = error.to_string();
         let expected = text
             .rsplit_once(", expected ")

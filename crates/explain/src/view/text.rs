@@ -47,14 +47,10 @@ fn columns(head: &[&str], rows: Vec<Vec<String>>) -> String {
     }
     let head: Vec<String> = head.iter().map(|&cell| cell.to_owned()).collect();
     let last = head.len().saturating_sub(1);
-    let shown = |(column, cell): (usize, String)| match cell.trim() {
-        "" => "-".to_owned(),
-        text if column == last => one_line(&bounded(text)),
-        text => one_line(&cut(text)),
-    };
+    let cell = |(column, text): (usize, String)| shown(&text, column == last);
     let rows = rows
         .into_iter()
-        .map(|row| row.into_iter().enumerate().map(shown).collect());
+        .map(|row| row.into_iter().enumerate().map(cell).collect());
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
     let count = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {
@@ -71,6 +67,15 @@ fn columns(head: &[&str], rows: Vec<Vec<String>>) -> String {
         format!("{}\n", cells.join("  ").trim_end())
     };
     rows.iter().map(line).collect()
+}
+
+/// The text of a cell. The last one of a row may be a message.
+fn shown(cell: &str, is_last: bool) -> String {
+    match cell.trim() {
+        "" => "-".to_owned(),
+        text if is_last => one_line(&bounded(text)),
+        text => one_line(&cut(text)),
+    }
 }
 
 /// The begin of a long cell: each line is as wide as the widest one. `-o json` has the whole text.
@@ -126,12 +131,10 @@ fn host_cells(row: &HostRow, now: Time) -> Vec<String> {
 /// One line about a host that changed, without a table.
 #[must_use]
 pub fn host_line(row: &HostRow, is_wide: bool, now: Time) -> String {
-    let cells = host_cells(row, now)
-        .into_iter()
-        .map(|cell| if cell.is_empty() { "-".to_owned() } else { cell });
     let namespace = is_wide.then(|| row.namespace.clone());
-    let cells: Vec<String> = namespace.into_iter().chain(cells).collect();
-    printable_text(&format!("{}\n", cells.join("  ").replace('\n', " ").trim_end()))
+    let cells = namespace.into_iter().chain(host_cells(row, now));
+    let cells: Vec<String> = cells.map(|cell| shown(&cell, false)).collect();
+    printable_text(&format!("{}\n", cells.join("  ").trim_end()))
 }
 
 /// The power as it is, and as it shall be where that differs.

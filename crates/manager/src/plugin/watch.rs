@@ -12,12 +12,31 @@ use metal3_explain::text::{missing, printable_text};
 use metal3_explain::view::{Filter, HostRow, View, host_line, render};
 use metal3_explain::{NotRead, ObjectId, Read, Snapshot, State, Unread};
 use metal3_runtime::work::{Class, classify};
+use serde::Deserialize as _;
 
 use super::document;
 use crate::output::Output;
 use crate::reader::{Reader, unread};
 
-type Shown = BTreeMap<(String, String), HostRow>;
+/// Namespace and name.
+type Key = (String, String);
+/// The hosts of a list that cannot be decoded, and why.
+type Undecodable = BTreeMap<Key, Unread>;
+
+/// What was printed last.
+#[derive(Default)]
+struct Shown {
+    rows: BTreeMap<Key, HostRow>,
+    /// The hosts that were named because they cannot be decoded.
+    undecodable: BTreeSet<Key>,
+}
+
+/// What is printed about a host.
+enum Change {
+    Row(HostRow),
+    /// It cannot be decoded, so that its state is not known.
+    NotRead(NotRead),
+}
 
 /// How a watch ended.
 enum Ended {
@@ -39,9 +58,12 @@ pub(super) async fn hosts(
 ) -> Result<State> {
     let kind = ObjectId::of::<BareMetalHost>("");
     let resource = reader.resource(&kind).await.map_err(|why| anyhow::anyhow!("{why}"))?;
-    let mut shown = Shown::new();
+    let mut shown = Shown::default();
     let mut is_first = true;
-    let line = |row: &HostRow| line(row, output, namespace.is_none(), now());
+    let line = |change: &Change| match change {
+        Change::Row(row) => line(row, output, namespace.is_none(), now()),
+        Change::NotRead(not_read) => refusal(not_read, namespace, output),
+    };
     loop {
         let listed = reader
             .list(&resource, ListParams::default().labels(&filter.labels))
@@ -51,13 +73,13 @@ pub(super) async fn hosts(
             Ok(listed) => (Ok(listed.objects), listed.version),
             Err(why) if is_first => (Err(why), String::new()),
             Err(why @ Unread::Forbidden { .. }) => {
-                print(&refusal(NotRead { what: read, why }, namespace, output)?);
+                print(&refusal(&NotRead { what: read, why }, namespace, output)?);
                 return Ok(State::Unknown);
             }
             Err(why) => anyhow::bail!("list the hosts again: {why}"),
         };
         let is_refused = answer.is_err();
-        let (rows, unread) = rows(answer.as_deref().unwrap_or_default());
+        let (rows, undecodable) = rows(answer.as_deref().unwrap_or_default());
         if is_first {
             let mut snapshot = Snapshot::default();
             snapshot.insert(read, answer);
@@ -70,22 +92,26 @@ pub(super) async fn hosts(
             if is_refused {
                 return Ok(report.state);
             }
-            shown = selected(rows, filter);
+            // The table names those that cannot be decoded.
+            shown = Shown {
+                rows: selected(rows, filter),
+                undecodable: undecodable.into_keys().collect(),
+            };
             is_first = false;
         } else {
-            for row in changes(&mut shown, rows, &unread, filter) {
-                print(&line(&row)?);
+            for change in changes(&mut shown, rows, undecodable, filter) {
+                print(&line(&change)?);
             }
         }
         let mut version = version;
-        let mut each = |row: &HostRow| line(row).map(|line| print(&line));
+        let mut each = |change: &Change| line(change).map(|line| print(&line));
         loop {
             match follow(reader, &resource, (filter, &version), &mut shown, &mut each).await? {
                 Ended::At(reached) => version = reached,
                 Ended::Expired => break,
                 Ended::Refused(why) => {
                     let what = Read::selected::<BareMetalHost>(&filter.labels);
-                    print(&refusal(NotRead { what, why }, namespace, output)?);
+                    print(&refusal(&NotRead { what, why }, namespace, output)?);
                     return Ok(State::Unknown);
                 }
             }
@@ -93,22 +119,24 @@ pub(super) async fn hosts(
     }
 }
 
-/// Why nothing is watched any more.
-fn refusal(not_read: NotRead, namespace: Option<&str>, output: Output) -> Result<String> {
+/// What is not known any more: a host, or all.
+fn refusal(not_read: &NotRead, namespace: Option<&str>, output: Output) -> Result<String> {
     match output {
-        Output::Text => Ok(printable_text(&missing(&not_read, namespace))),
+        Output::Text => Ok(printable_text(&missing(not_read, namespace))),
         Output::Json | Output::Yaml => document(&serde_json::json!({ "notRead": [not_read] }), output),
     }
 }
 
-fn row(object: &serde_json::Value) -> Option<HostRow> {
-    let host: BareMetalHost = serde_json::from_value(object.clone()).ok()?;
-    Some(HostRow::of(&host))
+fn row(object: &serde_json::Value) -> Result<HostRow, Unread> {
+    match BareMetalHost::deserialize(object) {
+        Ok(host) => Ok(HostRow::of(&host)),
+        Err(error) => Err(Unread::undecodable(&error)),
+    }
 }
 
-/// The rows of hosts, and namespace and name of those that cannot be decoded.
-fn rows(objects: &[serde_json::Value]) -> (Vec<HostRow>, BTreeSet<(String, String)>) {
-    let (mut rows, mut unread) = (Vec::new(), BTreeSet::new());
+/// The rows of hosts, and those that cannot be decoded.
+fn rows(objects: &[serde_json::Value]) -> (Vec<HostRow>, Undecodable) {
+    let (mut rows, mut undecodable) = (Vec::new(), Undecodable::new());
     for object in objects {
         let text = |place| {
             object
@@ -118,11 +146,19 @@ fn rows(objects: &[serde_json::Value]) -> (Vec<HostRow>, BTreeSet<(String, Strin
                 .to_owned()
         };
         match row(object) {
-            Some(row) => rows.push(row),
-            None => drop(unread.insert((text("/metadata/namespace"), text("/metadata/name")))),
+            Ok(row) => rows.push(row),
+            Err(why) => drop(undecodable.insert((text("/metadata/namespace"), text("/metadata/name")), why)),
         }
     }
-    (rows, unread)
+    (rows, undecodable)
+}
+
+/// What names a host that cannot be decoded.
+fn not_read((_, name): &Key, why: Unread) -> Change {
+    Change::NotRead(NotRead {
+        what: Read::Object(ObjectId::of::<BareMetalHost>(name)),
+        why,
+    })
 }
 
 fn line(row: &HostRow, output: Output, is_wide: bool, now: Time) -> Result<String> {
@@ -134,36 +170,34 @@ fn line(row: &HostRow, output: Output, is_wide: bool, now: Time) -> Result<Strin
     }
 }
 
-fn key(row: &HostRow) -> (String, String) {
+fn key(row: &HostRow) -> Key {
     (row.namespace.clone(), row.name.clone())
 }
 
-fn selected(rows: Vec<HostRow>, filter: &Filter) -> Shown {
+fn selected(rows: Vec<HostRow>, filter: &Filter) -> BTreeMap<Key, HostRow> {
     let rows = rows.into_iter().filter(|row| filter.matches(row));
     rows.map(|row| (key(&row), row)).collect()
 }
 
-/// The rows that differ after a new list. A host that cannot be decoded keeps its last row.
-fn changes(
-    shown: &mut Shown,
-    rows: Vec<HostRow>,
-    unread: &BTreeSet<(String, String)>,
-    filter: &Filter,
-) -> Vec<HostRow> {
+/// What differs after a new list. A host that cannot be decoded keeps its last row, and is named once.
+fn changes(shown: &mut Shown, rows: Vec<HostRow>, undecodable: Undecodable, filter: &Filter) -> Vec<Change> {
     let mut listed = selected(rows, filter);
-    let kept = shown.iter().filter(|(key, _)| unread.contains(*key));
+    let kept = shown.rows.iter().filter(|(key, _)| undecodable.contains_key(*key));
     listed.extend(kept.map(|(key, row)| (key.clone(), row.clone())));
-    let gone = shown
-        .iter()
-        .filter(|(key, _)| !listed.contains_key(*key))
-        .map(|(_, row)| gone(row));
-    let changed = listed
-        .iter()
-        .filter(|(key, row)| shown.get(*key) != Some(row))
-        .map(|(_, row)| row.clone());
-    let all = gone.chain(changed).collect();
-    *shown = listed;
-    all
+    let left = shown.rows.iter().filter(|(key, _)| !listed.contains_key(*key));
+    let gone: Vec<Change> = left.map(|(_, row)| Change::Row(gone(row))).collect();
+    let changed = listed.iter().filter(|(key, row)| shown.rows.get(*key) != Some(row));
+    let changed: Vec<Change> = changed.map(|(_, row)| Change::Row(row.clone())).collect();
+    let names: BTreeSet<Key> = undecodable.keys().cloned().collect();
+    let unknown = undecodable
+        .into_iter()
+        .filter(|(key, _)| !shown.undecodable.contains(key));
+    let unknown: Vec<Change> = unknown.map(|(key, why)| not_read(&key, why)).collect();
+    *shown = Shown {
+        rows: listed,
+        undecodable: names,
+    };
+    gone.into_iter().chain(changed).chain(unknown).collect()
 }
 
 /// The row of a host that no longer exists, or that the filter no longer selects.
@@ -180,7 +214,7 @@ async fn follow(
     resource: &ApiResource,
     (filter, version): (&Filter, &str),
     shown: &mut Shown,
-    print: &mut impl FnMut(&HostRow) -> Result<()>,
+    print: &mut impl FnMut(&Change) -> Result<()>,
 ) -> Result<Ended> {
     let api = reader.api(resource);
     let wanted = WatchParams::default().labels(&filter.labels);
@@ -215,8 +249,8 @@ async fn follow(
             WatchEvent::Error(status) => anyhow::bail!("watch the hosts: {}", status.message),
         };
         reached = object.metadata.resource_version.clone().unwrap_or(reached);
-        if let Some(row) = changed(&object, is_left, filter, shown)? {
-            print(&row)?;
+        if let Some(change) = changed(&object, is_left, filter, shown)? {
+            print(&change)?;
         }
     }
 }
@@ -226,16 +260,27 @@ fn is_refusal(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if [401, 403].contains(&status.code))
 }
 
-/// The row of a host that changed, if it differs from the one that was printed.
-fn changed(object: &DynamicObject, is_left: bool, filter: &Filter, shown: &mut Shown) -> Result<Option<HostRow>> {
-    let Some(row) = row(&serde_json::to_value(object)?) else {
-        return Ok(None);
+/// What a change of a host adds to what was printed of it.
+fn changed(object: &DynamicObject, is_left: bool, filter: &Filter, shown: &mut Shown) -> Result<Option<Change>> {
+    let meta = &object.metadata;
+    let key = (
+        meta.namespace.clone().unwrap_or_default(),
+        meta.name.clone().unwrap_or_default(),
+    );
+    let row = match row(&serde_json::to_value(object)?) {
+        // It keeps its last row, because its state is not known.
+        Err(why) if is_left => {
+            let is_named = !shown.undecodable.insert(key.clone());
+            return Ok((!is_named).then(|| not_read(&key, why)));
+        }
+        row => row.ok().filter(|row| is_left && filter.matches(row)),
     };
-    if is_left && filter.matches(&row) {
-        let before = shown.insert(key(&row), row.clone());
-        return Ok((before.as_ref() != Some(&row)).then_some(row));
-    }
-    Ok(shown.remove(&key(&row)).map(|_| gone(&row)))
+    shown.undecodable.remove(&key);
+    let Some(row) = row else {
+        return Ok(shown.rows.remove(&key).map(|row| Change::Row(gone(&row))));
+    };
+    let before = shown.rows.insert(key, row.clone());
+    Ok((before.as_ref() != Some(&row)).then_some(Change::Row(row)))
 }
 
 #[cfg(test)]
@@ -250,25 +295,57 @@ mod tests {
                 "provisioning": { "state": state, "ID": "", "image": { "url": "" } } } })
     }
 
+    fn shown_of(objects: &[serde_json::Value]) -> Shown {
+        Shown {
+            rows: selected(rows(objects).0, &Filter::default()),
+            ..Shown::default()
+        }
+    }
+
+    fn text(change: &Change) -> String {
+        match change {
+            Change::Row(row) => format!("{} {}", row.name, row.state),
+            Change::NotRead(not_read) => {
+                let text = missing(not_read, Some("lab"));
+                text.split(": ").take(2).collect::<Vec<_>>().join(": ")
+            }
+        }
+    }
+
+    const UNKNOWN: &str = "Not read: BareMetalHost/a, because it cannot be decoded";
+
     /// After a new list, as when the watch was too old.
     #[test]
-    fn host_that_cannot_be_decoded_is_not_gone() {
+    fn host_that_cannot_be_decoded_is_named_once_and_not_gone() {
         let all = |names: &[&str]| names.iter().map(|name| host(name, "available")).collect::<Vec<_>>();
-        let mut shown = selected(rows(&all(&["a", "b", "c"])).0, &Filter::default());
+        let mut shown = shown_of(&all(&["a", "b", "c"]));
         let mut now = all(&["a", "b"]);
-        now[1]["spec"] = json!(7);
-        let (listed, unread) = rows(&now);
-        assert_eq!(unread.len(), 1);
-        let changed = changes(&mut shown, listed, &unread, &Filter::default());
-        let changed: Vec<_> = changed
-            .iter()
-            .map(|row| (row.name.as_str(), row.state.as_str()))
-            .collect();
-        assert_eq!(changed, [("c", "gone")]);
-        assert_eq!(
-            shown.keys().map(|(_, name)| name.as_str()).collect::<Vec<_>>(),
-            ["a", "b"]
-        );
+        now[0]["spec"] = json!(7);
+        for expected in [&["c gone", UNKNOWN][..], &[]] {
+            let (listed, undecodable) = rows(&now);
+            let changed = changes(&mut shown, listed, undecodable, &Filter::default());
+            assert_eq!(changed.iter().map(text).collect::<Vec<_>>(), expected);
+        }
+        let names = shown.rows.keys().map(|(_, name)| name.as_str());
+        assert_eq!(names.collect::<Vec<_>>(), ["a", "b"]);
+    }
+
+    #[test]
+    fn host_that_cannot_be_decoded_is_named_once_and_gone_when_it_is_deleted() {
+        let mut shown = shown_of(&[host("a", "available")]);
+        let mut broken = host("a", "available");
+        broken["spec"] = json!(7);
+        let object = |value: &serde_json::Value| serde_json::from_value::<DynamicObject>(value.clone()).unwrap();
+        let mut see = |value: &serde_json::Value, is_left| {
+            let change = changed(&object(value), is_left, &Filter::default(), &mut shown).unwrap();
+            change.as_ref().map(text).unwrap_or_default()
+        };
+        assert_eq!(see(&broken, true), UNKNOWN);
+        assert_eq!(see(&broken, true), "");
+        assert_eq!(see(&host("a", "provisioning"), true), "a provisioning");
+        assert_eq!(see(&broken, true), UNKNOWN);
+        assert_eq!(see(&broken, false), "a gone");
+        assert!(shown.rows.is_empty() && shown.undecodable.is_empty());
     }
 
     #[test]
