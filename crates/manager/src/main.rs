@@ -83,7 +83,7 @@ fn hand_back(arguments: impl Iterator<Item = String>) -> ExitCode {
 
 /// Runs `capm3 select`, with the kubeconfig and the namespace that kubectl uses.
 fn select(arguments: impl Iterator<Item = String>) -> ExitCode {
-    let (wanted, kubeconfig) = match select::parse(arguments) {
+    let (wanted, chosen) = match select::parse(arguments) {
         Ok(parsed) => parsed,
         Err(error) => {
             eprintln!("capm3 select: {error:#}");
@@ -91,7 +91,7 @@ fn select(arguments: impl Iterator<Item = String>) -> ExitCode {
         }
     };
     let answer = block_on(async |requests| {
-        let config = load_viewer_config(kubeconfig.as_deref().map(Path::new)).await?;
+        let config = load_viewer_config(&chosen).await?;
         let wanted = wanted.in_namespace(&config.default_namespace);
         let mut lines = String::new();
         let client = requests.connect(config)?;
@@ -127,7 +127,7 @@ fn print_all(text: &str) {
 
 /// Runs `capm3 preflight`. The exit code is that of the decision: 0 for go.
 fn preflight(arguments: impl Iterator<Item = String>) -> ExitCode {
-    let (wanted, kubeconfig) = match preflight::parse(arguments) {
+    let (wanted, chosen) = match preflight::parse(arguments) {
         Ok(parsed) => parsed,
         Err(error) => {
             eprintln!("capm3 preflight: {error:#}");
@@ -135,7 +135,7 @@ fn preflight(arguments: impl Iterator<Item = String>) -> ExitCode {
         }
     };
     let answer = block_on(async |requests| {
-        let config = load_viewer_config(kubeconfig.as_deref().map(Path::new)).await?;
+        let config = load_viewer_config(&chosen).await?;
         wanted.run(&requests.connect(config)?).await
     });
     match answer {

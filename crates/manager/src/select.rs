@@ -9,6 +9,7 @@ use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner;
 use metal3_capm3::machine::select::Question;
+use metal3_runtime::client::Chosen;
 
 /// The machine to choose for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,13 +85,13 @@ impl Wanted {
     }
 }
 
-/// Parses the arguments after `select`, and returns the kubeconfig too.
+/// Parses the arguments after `select`, and returns the kubeconfig and its context too.
 ///
 /// # Errors
 /// Names the argument and the valid ones.
-pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Wanted, Option<String>)> {
-    const VALID: &str = "use --machine=NAME, --namespace=NAME and --kubeconfig=FILE";
-    let (mut machine, mut namespace, mut kubeconfig) = (None, None, None);
+pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Wanted, Chosen)> {
+    const VALID: &str = "use --machine=NAME, --namespace=NAME, --kubeconfig=FILE and --context=NAME";
+    let (mut machine, mut namespace, mut chosen) = (None, None, Chosen::default());
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         let (name, value) = match argument.split_once('=') {
@@ -100,11 +101,12 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Wanted, Opt
         let place = match name.as_str() {
             "--machine" => &mut machine,
             "--namespace" | "-n" => &mut namespace,
-            "--kubeconfig" => &mut kubeconfig,
+            "--kubeconfig" => &mut chosen.kubeconfig,
+            "--context" => &mut chosen.context,
             _ => bail!("{name:?}: {VALID}"),
         };
         *place = Some(value.with_context(|| format!("{name} has no value; {VALID}"))?);
     }
     let machine = machine.with_context(|| format!("--machine is missing; {VALID}"))?;
-    Ok((Wanted { namespace, machine }, kubeconfig))
+    Ok((Wanted { namespace, machine }, chosen))
 }

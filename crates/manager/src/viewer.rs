@@ -49,7 +49,7 @@ fn plugin(word: &str) -> Option<ExitCode> {
         print_all(script);
         return Some(ExitCode::SUCCESS);
     }
-    let (wanted, kubeconfig) = match plugin::parse(word, arguments) {
+    let (wanted, chosen) = match plugin::parse(word, arguments) {
         Ok(parsed) => parsed,
         Err(error) => {
             eprintln!("capm3 {error:#}");
@@ -57,7 +57,7 @@ fn plugin(word: &str) -> Option<ExitCode> {
         }
     };
     let state = block_on(async |requests| {
-        let config = load_viewer_config(kubeconfig.as_deref().map(Path::new)).await?;
+        let config = load_viewer_config(&chosen).await?;
         let (namespace, clock) = (config.default_namespace.clone(), SystemClock::start());
         let now = || clock.now().into();
         wanted
@@ -77,7 +77,7 @@ fn plugin(word: &str) -> Option<ExitCode> {
 
 /// Runs `capm3 why`. The exit code is that of the state: 0 if the object waits for nothing.
 fn why(arguments: impl Iterator<Item = String>) -> ExitCode {
-    let (wanted, kubeconfig) = match why::parse(arguments) {
+    let (wanted, chosen) = match why::parse(arguments) {
         Ok(parsed) => parsed,
         Err(error) => {
             eprintln!("capm3 why: {error:#}");
@@ -85,7 +85,7 @@ fn why(arguments: impl Iterator<Item = String>) -> ExitCode {
         }
     };
     let answer = block_on(async |requests| {
-        let config = load_viewer_config(kubeconfig.as_deref().map(Path::new)).await?;
+        let config = load_viewer_config(&chosen).await?;
         let (namespace, now) = (config.default_namespace.clone(), SystemClock::start().now());
         wanted.run(&requests.connect(config)?, &namespace, now.into()).await
     });

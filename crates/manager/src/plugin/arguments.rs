@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use metal3_api::metal3::v1alpha1::ProvisioningState;
 use metal3_explain::labels;
 use metal3_explain::view::{Filter, View};
+use metal3_runtime::client::Chosen;
 
 use super::words::{Takes, Word, find, usage};
 use crate::output::Output;
@@ -60,11 +61,11 @@ impl Scope {
 /// Values by the names of flags, and the other words.
 type Parsed = (BTreeMap<&'static str, String>, Vec<String>);
 
-/// Parses the arguments after a word, and returns the kubeconfig too.
+/// Parses the arguments after a word, and returns the kubeconfig and its context too.
 ///
 /// # Errors
 /// Names the argument and the valid ones.
-pub fn parse(word: &str, arguments: impl IntoIterator<Item = String>) -> Result<(Command, Option<String>)> {
+pub fn parse(word: &str, arguments: impl IntoIterator<Item = String>) -> Result<(Command, Chosen)> {
     let word = find(word).with_context(|| format!("{word:?} is not a command"))?;
     let (mut flags, words) = split(word, arguments)?;
     let mut take = |name: &str| flags.remove(name);
@@ -79,7 +80,10 @@ pub fn parse(word: &str, arguments: impl IntoIterator<Item = String>) -> Result<
         None => Output::Text,
         Some(name) => Output::named(&name).with_context(|| format!("-o {name:?}; {}", usage(word)))?,
     };
-    let kubeconfig = take("--kubeconfig");
+    let chosen = Chosen {
+        kubeconfig: take("--kubeconfig"),
+        context: take("--context"),
+    };
     let watch = take("--watch").is_some();
     let file = take("--file");
     let ironic_history = take("--ironic-history");
@@ -109,7 +113,7 @@ pub fn parse(word: &str, arguments: impl IntoIterator<Item = String>) -> Result<
         watch,
         ironic_history,
     };
-    Ok((command, kubeconfig))
+    Ok((command, chosen))
 }
 
 fn ask(word: &Word, words: &[String], filter: Filter, file: Option<String>) -> Result<Ask> {

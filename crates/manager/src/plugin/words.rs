@@ -1,5 +1,7 @@
 //! The words of `kubectl metal3` and their flags: for the parser, the help and the completion.
 
+use metal3_domain::objectives::{NEW, OTHER, Subject};
+
 /// What follows a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Takes {
@@ -48,6 +50,12 @@ const KUBECONFIG: Flag = flag(
     Takes::Value,
     "the kubeconfig; default: that of kubectl",
 );
+const CONTEXT: Flag = flag(
+    "--context",
+    "",
+    Takes::Value,
+    "the context of the kubeconfig; default: the current one",
+);
 const OUTPUT: Flag = flag("--output", "-o", Takes::Value, "text, json or yaml");
 const ALL: Flag = flag("--all-namespaces", "-A", Takes::Nothing, "all namespaces");
 const HISTORY: Flag = flag(
@@ -56,9 +64,9 @@ const HISTORY: Flag = flag(
     Takes::Value,
     "a file with the history of the node in Ironic, as JSON",
 );
-const OF_ONE: &[Flag] = &[NAMESPACE, OUTPUT, KUBECONFIG];
-const OF_HOST: &[Flag] = &[NAMESPACE, OUTPUT, KUBECONFIG, HISTORY];
-const OF_MANY: &[Flag] = &[NAMESPACE, ALL, OUTPUT, KUBECONFIG];
+const OF_ONE: &[Flag] = &[NAMESPACE, OUTPUT, KUBECONFIG, CONTEXT];
+const OF_HOST: &[Flag] = &[NAMESPACE, OUTPUT, KUBECONFIG, CONTEXT, HISTORY];
+const OF_MANY: &[Flag] = &[NAMESPACE, ALL, OUTPUT, KUBECONFIG, CONTEXT];
 
 /// All words that this module performs.
 pub(super) const WORDS: &[Word] = &[
@@ -76,6 +84,7 @@ pub(super) const WORDS: &[Word] = &[
             ALL,
             OUTPUT,
             KUBECONFIG,
+            CONTEXT,
             flag("--selector", "-l", Takes::Value, "only hosts with these labels"),
             flag("--state", "", Takes::Value, "only hosts in this provisioning state"),
             flag(
@@ -132,6 +141,7 @@ pub(super) const WORDS: &[Word] = &[
             NAMESPACE,
             ALL,
             KUBECONFIG,
+            CONTEXT,
             flag(
                 "--file",
                 "-f",
@@ -214,6 +224,19 @@ pub fn candidates(typed: &[String]) -> Vec<String> {
     let previous = before.last().map(String::as_str).unwrap_or_default();
     if ["-o", "--output"].contains(&previous) {
         return started(["text", "json", "yaml"], last);
+    }
+    if (first.as_str(), previous) == ("hosts", "--state") {
+        // A state of two words has to be quoted, which bash does not do.
+        let states = Subject::Host.states().iter().map(|(state, _)| *state);
+        return started(
+            states.filter(|state| !state.contains(' ') && ![NEW, OTHER].contains(state)),
+            last,
+        );
+    }
+    let has_value = |flag: &Flag| flag.takes == Takes::Value && [flag.name, flag.short].contains(&previous);
+    let flags = find(first).map_or(OF_HOST, |word| word.flags);
+    if !previous.is_empty() && flags.iter().any(has_value) {
+        return Vec::new();
     }
     match (first.as_str(), find(first)) {
         ("why", _) if before.len() == 1 && !last.starts_with('-') => {

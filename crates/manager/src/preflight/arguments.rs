@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use metal3_preflight::{Direction, Series};
+use metal3_runtime::client::Chosen;
 
 use crate::output::Output;
 
@@ -16,18 +17,20 @@ pub struct Preflight {
     pub output: Output,
 }
 
-const VALID: &str = "use preflight, --back, --to=1.14, -n NAMESPACE, -o text|json|yaml, --kubeconfig FILE";
+const VALID: &str =
+    "use preflight, --back, --to=1.14, -n NAMESPACE, -o text|json|yaml, --kubeconfig FILE, --context NAME";
 /// The series of the Go managers that `--back` means.
 const NEWEST: Series = Series::new(1, 14);
 /// The oldest series that this program follows, and so may go back to.
 const OLDEST: Series = Series::new(1, 9);
 
-/// Parses the arguments after `preflight`, and returns the kubeconfig too.
+/// Parses the arguments after `preflight`, and returns the kubeconfig and its context too.
 ///
 /// # Errors
 /// Names the argument and the valid ones.
-pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Preflight, Option<String>)> {
-    let (mut is_back, mut to, mut namespace, mut output, mut kubeconfig) = (false, None, None, None, None);
+pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Preflight, Chosen)> {
+    let (mut is_back, mut to, mut namespace, mut output) = (false, None, None, None);
+    let mut chosen = Chosen::default();
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
         if argument == "--back" {
@@ -42,7 +45,8 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Preflight, 
             "--to" => &mut to,
             "-n" | "--namespace" => &mut namespace,
             "-o" | "--output" => &mut output,
-            "--kubeconfig" => &mut kubeconfig,
+            "--kubeconfig" => &mut chosen.kubeconfig,
+            "--context" => &mut chosen.context,
             _ => bail!("{name:?}: {VALID}"),
         };
         *place = Some(value.with_context(|| format!("{name} has no value; {VALID}"))?);
@@ -71,5 +75,5 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Preflight, 
         namespace,
         output,
     };
-    Ok((preflight, kubeconfig))
+    Ok((preflight, chosen))
 }

@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use metal3_explain::{KINDS, ObjectId, WITHOUT_WAITS, kind_named};
+use metal3_runtime::client::Chosen;
 
 use crate::output::Output;
 
@@ -18,14 +19,15 @@ pub struct Why {
     pub ironic_history: Option<String>,
 }
 
-const VALID: &str = "use why KIND/NAME, -n NAMESPACE, -o text|json|yaml, --kubeconfig FILE, --ironic-history FILE";
+const VALID: &str = "use why KIND/NAME, -n NAMESPACE, -o text|json|yaml, --kubeconfig FILE, --context NAME, \
+                     --ironic-history FILE";
 
-/// Parses the arguments after `why`, and returns the kubeconfig too.
+/// Parses the arguments after `why`, and returns the kubeconfig and its context too.
 ///
 /// # Errors
 /// Names the argument and the valid ones.
-pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Why, Option<String>)> {
-    let (mut words, mut namespace, mut output, mut kubeconfig) = (Vec::new(), None, None, None);
+pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Why, Chosen)> {
+    let (mut words, mut namespace, mut output, mut chosen) = (Vec::new(), None, None, Chosen::default());
     let mut ironic_history = None;
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
@@ -40,7 +42,8 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Why, Option
         let place = match name.as_str() {
             "-n" | "--namespace" => &mut namespace,
             "-o" | "--output" => &mut output,
-            "--kubeconfig" => &mut kubeconfig,
+            "--kubeconfig" => &mut chosen.kubeconfig,
+            "--context" => &mut chosen.context,
             "--ironic-history" => &mut ironic_history,
             _ => bail!("{name:?}: {VALID}"),
         };
@@ -58,7 +61,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Why, Option
             output,
             ironic_history,
         },
-        kubeconfig,
+        chosen,
     ))
 }
 

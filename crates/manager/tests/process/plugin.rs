@@ -270,8 +270,10 @@ async fn bundle_is_an_archive_without_canaries_that_its_owner_can_read() {
 
 #[test]
 fn arguments_of_the_words_are_checked() {
-    let (command, kubeconfig) = parse("hosts", words("-A --error --bmc=192 -l rack=a --kubeconfig k")).unwrap();
-    assert_eq!((command.scope, kubeconfig.as_deref()), (Scope::All, Some("k")));
+    let line = "-A --error --bmc=192 -l rack=a --kubeconfig k --context=c";
+    let (command, chosen) = parse("hosts", words(line)).unwrap();
+    let named = (chosen.kubeconfig.as_deref(), chosen.context.as_deref());
+    assert_eq!((command.scope, named), (Scope::All, (Some("k"), Some("c"))));
     let Ask::View(metal3_explain::view::View::Hosts(filter)) = command.ask else {
         unreachable!("hosts")
     };
@@ -337,6 +339,27 @@ fn script_for_bash_completes_what_the_program_prints() {
     let run = format!("{script}\n{stub}_kubectl_metal3; echo \"${{COMPREPLY[*]}}\"");
     let output = std::process::Command::new("bash").arg("-c").arg(run).output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap().trim(), "tree top");
+}
+
+/// With the directive 4 kubectl completes no names of files, with 2 it adds no blank.
+#[test]
+fn script_for_kubectl_adds_no_blank_behind_a_kind() {
+    let script = completion("kubectl").unwrap();
+    for (printed, directive) in [("cluster/", ":6"), ("tree\\ntop", ":4"), ("", ":4")] {
+        let stub = format!("kubectl-metal3() {{ printf '{printed}\\n'; }}\n");
+        let run = format!("{stub}{script}");
+        let output = std::process::Command::new("bash").arg("-c").arg(run).output().unwrap();
+        let lines = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(lines.lines().last(), Some(directive), "{printed}: {lines}");
+    }
+    let candidates_of = |words: &[&str]| candidates(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+    let states = candidates_of(&["hosts", "--state", ""]);
+    assert!(states.contains(&"available".to_owned()) && states.iter().all(|state| !state.starts_with('-')));
+    for state in states {
+        assert!(parse("hosts", words(&format!("--state {state}"))).is_ok(), "{state}");
+    }
+    assert!(candidates_of(&["hosts", "--bmc", ""]).is_empty());
+    assert!(candidates_of(&["hosts", "--st"]).contains(&"--state".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -134,13 +134,14 @@ async fn kept_host_that_two_clusters_may_have_is_refused_as_by_the_controller() 
 #[test]
 fn arguments_of_select_are_checked() {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let (wanted, kubeconfig) = parse(words("--machine m0 --namespace=lab --kubeconfig k")).unwrap();
+    let (wanted, chosen) = parse(words("--machine m0 --namespace=lab --kubeconfig k --context=c")).unwrap();
     let wanted = wanted.in_namespace("default");
     assert_eq!((wanted.machine.as_str(), wanted.namespace.as_str()), ("m0", "lab"));
     // That of the kubeconfig, as kubectl does it.
     let (wanted, _) = parse(words("--machine m0")).unwrap();
     assert_eq!(wanted.in_namespace("context").namespace, "context");
-    assert_eq!(kubeconfig.as_deref(), Some("k"));
+    let named = (chosen.kubeconfig.as_deref(), chosen.context.as_deref());
+    assert_eq!(named, (Some("k"), Some("c")));
     for wrong in ["", "--machine", "--host h0"] {
         let error = parse(words(wrong)).unwrap_err().to_string();
         assert!(error.contains("--machine=NAME"), "{error}");

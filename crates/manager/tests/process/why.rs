@@ -94,7 +94,8 @@ async fn output_for_programs_has_the_chain() {
 
 #[test]
 fn arguments_of_why_are_checked() {
-    let (wanted, kubeconfig) = parse(words("ipclaims/c0 -n lab --kubeconfig=k -o yaml --ironic-history f")).unwrap();
+    let line = "ipclaims/c0 -n lab --kubeconfig=k --context c -o yaml --ironic-history f";
+    let (wanted, chosen) = parse(words(line)).unwrap();
     let Why {
         object,
         namespace,
@@ -106,7 +107,9 @@ fn arguments_of_why_are_checked() {
         (object.to_string().as_str(), namespace.as_deref()),
         ("IPClaim/c0", Some("lab"))
     );
-    assert_eq!((output, kubeconfig.as_deref()), (Output::Yaml, Some("k")));
+    assert_eq!(output, Output::Yaml);
+    let named = (chosen.kubeconfig.as_deref(), chosen.context.as_deref());
+    assert_eq!(named, (Some("k"), Some("c")));
     for (wrong, part) in [
         ("", "name one object"),
         ("host", "is not KIND/NAME"),

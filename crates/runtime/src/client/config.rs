@@ -30,24 +30,46 @@ pub enum ConfigError {
     },
 }
 
-/// The configuration of a person who runs a command: the kubeconfig at `path`, else those that `kubectl` would use, else
-/// that of the Pod.
+/// The kubeconfig and its context that a person names for a command.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Chosen {
+    /// The file; without one, those that `kubectl` would use, else the service account of the Pod.
+    pub kubeconfig: Option<String>,
+    /// The context; without one, the current one of the file.
+    pub context: Option<String>,
+}
+
+/// The configuration of a person who runs a command.
 ///
 /// # Errors
-/// When none can be used.
-pub async fn load_viewer_config(path: Option<&Path>) -> Result<Config, ConfigError> {
-    if path.is_some() {
-        return load_config(path).await;
-    }
-    let viewer = |source| ConfigError::Viewer {
-        source: Box::new(source),
+/// When there is none, or it has no such context.
+pub async fn load_viewer_config(chosen: &Chosen) -> Result<Config, ConfigError> {
+    let path = chosen.kubeconfig.as_deref().map(Path::new);
+    let context = chosen.context.clone().filter(|name| !name.is_empty());
+    let fault = |source| match path {
+        Some(path) => ConfigError::File {
+            path: path.to_owned(),
+            source: Box::new(source),
+        },
+        None => ConfigError::Viewer {
+            source: Box::new(source),
+        },
     };
-    match Kubeconfig::read() {
-        Ok(kubeconfig) => Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-            .await
-            .map_err(viewer),
-        Err(error) => Config::incluster().map_err(|_| viewer(error)),
+    let read = path.map_or_else(Kubeconfig::read, Kubeconfig::read_from);
+    match read {
+        Ok(kubeconfig) => of_context(kubeconfig, context).await.map_err(fault),
+        // A Pod has no contexts: who names one means another API server.
+        Err(error) if path.is_some() || context.is_some() => Err(fault(error)),
+        Err(error) => Config::incluster().map_err(|_| fault(error)),
     }
+}
+
+async fn of_context(kubeconfig: Kubeconfig, context: Option<String>) -> Result<Config, KubeconfigError> {
+    let options = KubeConfigOptions {
+        context,
+        ..KubeConfigOptions::default()
+    };
+    Config::from_custom_kubeconfig(kubeconfig, &options).await
 }
 
 /// The configuration of the kubeconfig at `path`, with its current context; without a path, that of the Pod.
@@ -67,7 +89,5 @@ pub async fn load_config(path: Option<&Path>) -> Result<Config, ConfigError> {
         source: Box::new(source),
     };
     let kubeconfig = Kubeconfig::read_from(path).map_err(fault)?;
-    Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-        .await
-        .map_err(fault)
+    of_context(kubeconfig, None).await.map_err(fault)
 }

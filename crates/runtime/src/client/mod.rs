@@ -39,7 +39,7 @@ use tower::layer::layer_fn;
 use tower::{BoxError, Service};
 
 pub use answer::ResponseTimeout;
-pub use config::{ConfigError, load_config, load_viewer_config};
+pub use config::{Chosen, ConfigError, load_config, load_viewer_config};
 pub use destination::ConnectError;
 pub(crate) use destination::is_not_allowed;
 pub use rate_limit::RateLimit;

@@ -463,6 +463,30 @@ async fn a_kubeconfig_that_is_missing_is_named() {
     assert!(fault.to_string().contains("/nonexistent/kubeconfig"), "{fault}");
 }
 
+#[tokio::test]
+async fn context_that_is_named_chooses_the_api_server() {
+    let file = std::env::temp_dir().join(format!("metal3-contexts-{}", std::process::id()));
+    let text = "{ current-context: a, contexts: [{ name: a, context: { cluster: a, user: u } }, { name: b, context: { cluster: b, \
+                user: u, namespace: lab } }], users: [{ name: u, user: {} }], clusters: [{ name: a, cluster: { server: \
+                'http://a.example' } }, { name: b, cluster: { server: 'http://b.example' } }] }";
+    std::fs::write(&file, text).unwrap();
+    let load = async |context: Option<&str>| {
+        let chosen = Chosen {
+            kubeconfig: file.to_str().map(str::to_owned),
+            context: context.map(str::to_owned),
+        };
+        let config = load_viewer_config(&chosen).await.map_err(|fault| fault.to_string())?;
+        Ok::<_, String>((config.cluster_url.host().unwrap().to_owned(), config.default_namespace))
+    };
+    let of = |host: &str, namespace: &str| Ok((host.to_owned(), namespace.to_owned()));
+    assert_eq!(load(None).await, of("a.example", "default"));
+    assert_eq!(load(Some("")).await, of("a.example", "default"));
+    assert_eq!(load(Some("b")).await, of("b.example", "lab"));
+    let fault = load(Some("c")).await.unwrap_err();
+    assert!(fault.contains("metal3-contexts"), "{fault}");
+    std::fs::remove_file(&file).unwrap();
+}
+
 #[test]
 fn a_lease_client_times_out_after_half_of_the_renew_deadline_and_has_no_rate_limit() {
     let mut settings = Settings::new("m", "v1");
