@@ -70,6 +70,8 @@ pub enum Unread {
     Undecodable(String),
     /// The request failed.
     Failed(String),
+    /// It was not requested, or is not used.
+    LeftOut(String),
 }
 
 impl Unread {
@@ -93,6 +95,7 @@ impl fmt::Display for Unread {
             Self::NotInstalled => f.write_str("the kind is not installed"),
             Self::Undecodable(why) => write!(f, "it cannot be decoded: {why}"),
             Self::Failed(why) => write!(f, "the request failed: {why}"),
+            Self::LeftOut(why) => f.write_str(why),
         }
     }
 }

@@ -1,55 +1,116 @@
 //! The logs of this project's programs, with the viewer's own rights.
+//!
+//! Everybody who may create a Pod chooses its labels, so that a label alone does not make a program: it runs in a namespace that has
+//! one of the leases. Of each namespace a few Pods are read, so that no namespace displaces the logs of another one.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::{AsyncRead, AsyncReadExt as _};
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ApiResource, ListParams, LogParams};
 use kube::{Api, Client, ResourceExt as _};
 use metal3_explain::bundle::{Log, Logs};
 use metal3_explain::{NotRead, ObjectId, Read, Unread};
+use metal3_runtime::lease::{CAPM3_LEASE, HOSTS_LEASE, IPAM_LEASE};
 
-use crate::reader::unread;
+use crate::reader::{Reader, unread};
 
 /// The label of their Pods.
 const PROGRAMS: &str = "app.kubernetes.io/part-of=metal3-rs";
 /// The last lines of each container, and of them at most so many bytes.
 const LINES: i64 = 5_000;
 const BYTES: usize = 2 << 20;
-/// More Pods than an installation has.
-const PODS: u32 = 50;
+/// More Pods than an installation has in a namespace.
+const PODS: usize = 20;
 
 /// Reads them in all namespaces, as the programs are rarely in that of the hosts; who may not list Pods there reads those of the
 /// namespace.
 pub(super) async fn read(client: &Client, namespace: Option<&str>) -> Logs {
     let mut logs = Logs::default();
-    let everywhere = of_pods(client, Api::all(client.clone()), &mut logs).await;
+    let everywhere = of_pods(client, None, &mut logs).await;
     if let (false, Some(namespace)) = (everywhere, namespace) {
-        of_pods(client, Api::namespaced(client.clone(), namespace), &mut logs).await;
+        of_pods(client, Some(namespace), &mut logs).await;
     }
     logs
 }
 
 /// Whether the Pods could be listed.
-async fn of_pods(client: &Client, pods: Api<Pod>, logs: &mut Logs) -> bool {
+async fn of_pods(client: &Client, namespace: Option<&str>, logs: &mut Logs) -> bool {
+    let reader = Reader::new(client, namespace);
     let resource = ApiResource::erase::<Pod>(&());
-    let found = pods.list(&ListParams::default().labels(PROGRAMS).limit(PODS)).await;
-    let why = match &found {
-        Ok(found) if found.metadata.continue_.as_ref().is_some_and(|more| !more.is_empty()) => Some(Unread::Failed(
-            format!("there are more than {PODS}, and only these are here"),
-        )),
-        Ok(_) => None,
-        Err(error) => Some(unread(error, "list", &resource)),
+    let listed = reader.list(&resource, ListParams::default().labels(PROGRAMS)).await;
+    let pods = match listed {
+        Ok(listed) => listed.objects,
+        Err(why) => {
+            logs.1.push(without_pods(why));
+            return false;
+        }
     };
-    logs.1.extend(why.map(|why| NotRead {
-        what: Read::List {
-            kind: ObjectId::foreign("", &resource.kind, ""),
-            labels: PROGRAMS.to_owned(),
-        },
-        why,
-    }));
-    let Ok(found) = found else { return false };
-    for pod in found.items {
+    let decoded = |pod| serde_json::from_value::<Pod>(pod).ok();
+    let pods: Vec<Pod> = pods.into_iter().filter_map(decoded).collect();
+    let leased = match pods.is_empty() {
+        true => Ok(BTreeSet::new()),
+        false => leased(&reader).await,
+    };
+    if let Err(why) = &leased {
+        logs.1.push(NotRead {
+            what: Read::Object(ObjectId::foreign("coordination.k8s.io", "Lease", CAPM3_LEASE)),
+            why: why.clone(),
+        });
+    }
+    let (pods, left_out) = chosen(pods, &leased.unwrap_or_default());
+    logs.1.extend(left_out.map(|why| without_pods(Unread::LeftOut(why))));
+    for pod in pods {
         of_pod(client, &pod, logs).await;
     }
     true
+}
+
+fn without_pods(why: Unread) -> NotRead {
+    let kind = ObjectId::foreign("", "Pod", "");
+    let labels = PROGRAMS.to_owned();
+    NotRead {
+        what: Read::List { kind, labels },
+        why,
+    }
+}
+
+/// The namespaces with a lease of this project.
+async fn leased(reader: &Reader) -> Result<BTreeSet<String>, Unread> {
+    let mut namespaces = BTreeSet::new();
+    let resource = ApiResource::erase::<Lease>(&());
+    for name in [CAPM3_LEASE, IPAM_LEASE, HOSTS_LEASE] {
+        let wanted = ListParams::default().fields(&format!("metadata.name={name}"));
+        let found = reader.list(&resource, wanted).await?.objects;
+        let of = |lease: &serde_json::Value| Some(lease.pointer("/metadata/namespace")?.as_str()?.to_owned());
+        namespaces.extend(found.iter().filter_map(of));
+    }
+    Ok(namespaces)
+}
+
+/// The Pods whose logs are read, and why others are left out. Without any lease the label has to do.
+fn chosen(pods: Vec<Pod>, leased: &BTreeSet<String>) -> (Vec<Pod>, Option<String>) {
+    let mut left_out = Vec::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let mut kept = Vec::new();
+    for pod in pods {
+        let namespace = pod.namespace().unwrap_or_default();
+        let count = counts.entry(namespace.clone()).or_default();
+        *count = count.saturating_add(1);
+        if *count <= PODS && (leased.is_empty() || leased.contains(&namespace)) {
+            kept.push(pod);
+        } else {
+            left_out.push(format!("{namespace}/{}", pod.name_any()));
+        }
+    }
+    let why = left_out.first().map(|first| {
+        format!(
+            "{} Pods are left out, such as {first}: they are in a namespace without a lease of this project, or more than {PODS} in one",
+            left_out.len()
+        )
+    });
+    (kept, why)
 }
 
 /// The log of each container, and that before its last restart.
@@ -74,16 +135,20 @@ async fn of_pod(client: &Client, pod: &Pod, (logs, not_read): &mut Logs) {
                 tail_lines: Some(LINES),
                 ..LogParams::default()
             };
-            match api.logs(&name, &wanted).await {
+            let text = match api.log_stream(&name, &wanted).await {
+                Ok(stream) => newest(stream).await.map_err(|error| Unread::Failed(error.to_string())),
+                Err(error) => Err(without_log(&error)),
+            };
+            match text {
                 Ok(text) => logs.push(Log {
                     namespace: namespace.clone(),
                     pod: name.clone(),
                     container: format!("{}{suffix}", container.name),
-                    text: newest(text),
+                    text,
                 }),
-                Err(error) => not_read.push(NotRead {
+                Err(why) => not_read.push(NotRead {
                     what: Read::Object(ObjectId::foreign("", "Pod", &name)),
-                    why: without_log(&error),
+                    why,
                 }),
             }
         }
@@ -94,21 +159,34 @@ fn without_log(error: &kube::Error) -> Unread {
     let mut resource = ApiResource::erase::<Pod>(&());
     resource.plural.push_str("/log");
     match unread(error, "get", &resource) {
-        Unread::NotInstalled => Unread::Failed("it, or its log, is gone".to_owned()),
+        Unread::NotInstalled => Unread::LeftOut("it, or its log, is gone".to_owned()),
         why => why,
     }
 }
 
-/// The newest lines that fit.
-fn newest(text: String) -> String {
-    let from = text.len().saturating_sub(BYTES);
-    let Some((_, kept)) = text.as_bytes().split_at_checked(from).filter(|_| from > 0) else {
-        return text;
-    };
+/// The newest lines that fit. Lines may be of any length, so that no more is kept in memory.
+async fn newest(stream: impl AsyncRead) -> std::io::Result<String> {
+    let mut stream = std::pin::pin!(stream);
+    let (mut kept, mut part, mut is_whole) = (Vec::new(), vec![0; 1 << 16], true);
+    loop {
+        let read = stream.read(&mut part).await?;
+        kept.extend_from_slice(part.get(..read).unwrap_or_default());
+        let is_read = read == 0;
+        if kept.len() > 2 * BYTES || (is_read && kept.len() > BYTES) {
+            kept.drain(..kept.len().saturating_sub(BYTES));
+            is_whole = false;
+        }
+        if is_read {
+            break;
+        }
+    }
+    let kept = String::from_utf8_lossy(&kept);
+    if is_whole {
+        return Ok(kept.into_owned());
+    }
     // The rest of a line may be the rest of a secret, whose name is what masks it.
-    let kept = String::from_utf8_lossy(kept);
-    let whole = kept.split_once('\n').map_or("", |(_, whole)| whole);
-    format!("(older lines are left out)\n{whole}")
+    let lines = kept.split_once('\n').map_or("", |(_, lines)| lines);
+    Ok(format!("(older lines are left out)\n{lines}"))
 }
 
 #[cfg(test)]
@@ -133,6 +211,7 @@ mod tests {
                 let list = json!({ "metadata": {}, "items": [pod("a", 1), pod("b", 0)] });
                 (200, list.to_string())
             }
+            "/apis/coordination.k8s.io/v1/leases" => (200, json!({ "metadata": {}, "items": [] }).to_string()),
             "/api/v1/namespaces/capm3-system/pods/a/log" => {
                 // A limit of bytes would cut off the newest lines.
                 assert!(
@@ -169,11 +248,77 @@ mod tests {
         assert_eq!(only.why, Unread::Forbidden { verb, resource });
     }
 
+    #[tokio::test]
+    async fn newest_lines_of_a_long_log_are_kept() {
+        for bytes in [BYTES, 3 * BYTES] {
+            let long = format!("password=canary{}\nnewest\n", "canary".repeat(bytes / 6));
+            let kept = newest(long.as_bytes()).await.unwrap();
+            assert_eq!(kept, "(older lines are left out)\nnewest\n");
+        }
+        assert_eq!(newest("short".as_bytes()).await.unwrap(), "short");
+    }
+
+    fn pod(namespace: &str, name: &str) -> serde_json::Value {
+        json!({ "metadata": { "name": name, "namespace": namespace }, "spec": { "containers": [{ "name": "manager" }] } })
+    }
+
+    /// Who may create Pods in a namespace chooses their labels.
+    #[tokio::test]
+    async fn pods_of_other_namespaces_with_the_label_displace_no_log() {
+        let service = tower::service_fn(async |request: Request<Body>| {
+            let query = request.uri().query().unwrap_or_default();
+            let (code, answer) = match request.uri().path() {
+                "/api/v1/pods" if query.contains("continue=more") => (
+                    200,
+                    json!({ "metadata": {}, "items": [pod("capm3-system", "manager")] }),
+                ),
+                "/api/v1/pods" => {
+                    let foreign = (0..50).map(|number| pod("aaa", &format!("foreign-{number}")));
+                    (
+                        200,
+                        json!({ "metadata": { "continue": "more" }, "items": foreign.collect::<Vec<_>>() }),
+                    )
+                }
+                "/apis/coordination.k8s.io/v1/leases" => {
+                    let is_capm3 = query.contains(CAPM3_LEASE);
+                    let lease = json!({ "metadata": { "namespace": "capm3-system", "name": CAPM3_LEASE } });
+                    (
+                        200,
+                        json!({ "metadata": {}, "items": if is_capm3 { vec![lease] } else { Vec::new() } }),
+                    )
+                }
+                path => (
+                    if path.ends_with("/pods/manager/log") { 200 } else { 404 },
+                    json!("log"),
+                ),
+            };
+            let response = Response::builder()
+                .status(code)
+                .body(Body::from(answer.to_string().into_bytes()));
+            Ok::<_, std::convert::Infallible>(response.unwrap())
+        });
+        let (logs, not_read) = read(&Client::new(service, "default"), None).await;
+        let pods: Vec<&str> = logs.iter().map(|log| log.pod.as_str()).collect();
+        assert_eq!(pods, ["manager"]);
+        let why: Vec<String> = not_read.iter().map(|one| one.why.to_string()).collect();
+        assert!(
+            why.len() == 1 && why[0].contains("50 Pods are left out, such as aaa/"),
+            "{why:?}"
+        );
+    }
+
     #[test]
-    fn newest_lines_of_a_long_log_are_kept() {
-        let long = format!("password=canary{}\nnewest\n", "canary".repeat(BYTES / 6));
-        assert_eq!(newest(long), "(older lines are left out)\nnewest\n");
-        assert_eq!(newest("short".to_owned()), "short");
+    fn some_pods_of_each_namespace_are_chosen_where_no_lease_tells_which() {
+        let pods = (0..PODS + 5).map(|number| pod("a", &number.to_string()));
+        let pods = pods
+            .chain([pod("b", "b")])
+            .map(|pod| serde_json::from_value(pod).unwrap());
+        let (kept, left_out) = chosen(pods.collect(), &BTreeSet::new());
+        assert_eq!(
+            (kept.len(), kept.last().unwrap().name_any()),
+            (PODS + 1, "b".to_owned())
+        );
+        assert!(left_out.unwrap().starts_with("5 Pods"));
     }
 
     /// Who has rights in one namespace gets the logs of that one, and what is missing is named.
@@ -183,7 +328,7 @@ mod tests {
             let (code, text) = match request.uri().path() {
                 "/api/v1/namespaces/capm3-system/pods" => {
                     let pod = json!({ "metadata": { "name": "a", "namespace": "capm3-system" }, "spec": { "containers": [{ "name": "manager" }] } });
-                    let list = json!({ "metadata": { "continue": "more" }, "items": [pod] });
+                    let list = json!({ "metadata": {}, "items": [pod] });
                     (200, list.to_string())
                 }
                 "/api/v1/pods" => (403, json!({ "kind": "Status", "status": "Failure", "reason": "Forbidden", "message": "no", "code": 403 }).to_string()),
@@ -196,7 +341,7 @@ mod tests {
         assert_eq!(logs.len(), 1);
         let why: Vec<String> = not_read.iter().map(|one| one.why.to_string()).collect();
         assert!(
-            why[0].contains("may not list pods") && why[1].contains("more than 50"),
+            why[0].contains("may not list pods") && why[1].contains("may not list leases"),
             "{why:?}"
         );
     }
