@@ -4,7 +4,7 @@
 //! Each default is at least three times the longest stay in a run of the simulated world without faults, whose hardware
 //! boots in 40 seconds (`make alerts-check` measures and compares), and long enough for hardware that needs ten minutes to
 //! boot: one boot for an inspection, two for a deployment or a cleaning. Ironic itself gives up an operation after half an
-//! hour without news.
+//! hour without news. What waits for another object has more time than that one.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -69,7 +69,8 @@ const HOST_STATES: [(&str, Option<u64>); 15] = [
     ("registering", Some(10)),
     ("match profile", Some(10)),
     ("inspecting", Some(30)),
-    ("preparing", Some(60)),
+    // Updates of the firmware are given up after 130 minutes.
+    ("preparing", Some(150)),
     ("available", None),
     ("ready", None),
     ("provisioning", Some(60)),
@@ -82,7 +83,8 @@ const HOST_STATES: [(&str, Option<u64>); 15] = [
 ];
 
 const MACHINE_STATES: [(&str, Option<u64>); 5] = [
-    (MACHINE_PENDING, Some(30)),
+    // It waits for the first machine of the control plane to be provisioned, or for a host to be deprovisioned.
+    (MACHINE_PENDING, Some(120)),
     (MACHINE_PROVISIONING, Some(90)),
     (MACHINE_PROVISIONED, None),
     (MACHINE_DELETING, Some(90)),
@@ -176,6 +178,19 @@ mod tests {
         ] {
             assert!(!objectives.replace(unknown, Duration::from_mins(1)), "{unknown}");
         }
+    }
+
+    #[test]
+    fn what_waits_for_another_object_has_more_time_than_that_one() {
+        let objectives = Objectives::default();
+        let of = |subject: Subject, state: &str| objectives.of(subject, state).unwrap();
+        let pending = of(Subject::Machine, MACHINE_PENDING);
+        assert!(pending > of(Subject::Machine, MACHINE_PROVISIONING));
+        assert!(pending > of(Subject::Host, "deprovisioning"));
+        assert!(of(Subject::Machine, MACHINE_PROVISIONING) > of(Subject::Host, "provisioning"));
+        assert!(of(Subject::Machine, MACHINE_DELETING) > of(Subject::Host, "deprovisioning"));
+        // The updates of the firmware that Ironic gives up.
+        assert!(of(Subject::Host, "preparing") > Duration::from_mins(130));
     }
 
     #[test]

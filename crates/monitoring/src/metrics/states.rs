@@ -42,7 +42,7 @@ pub(super) const METRICS: &[Metric] = &[
         (
             "metal3_hosts_above_objective",
             "state",
-            "hosts that have been in a state for longer than its objective; the time in which they are paused or wait for a slot of Ironic does not count",
+            "hosts that have been in a state for longer than its objective; the time in which they are paused or wait for a slot of Ironic does not count, nor that before the process began",
         ),
     ),
     host(
@@ -85,7 +85,7 @@ pub(super) const METRICS: &[Metric] = &[
         (
             "metal3_machines_above_objective",
             "state",
-            "machines that have been in a state for longer than its objective; the time in which they are paused does not count",
+            "machines that have been in a state for longer than its objective; the time in which they are paused does not count, nor that before the process began",
         ),
     ),
     machine(

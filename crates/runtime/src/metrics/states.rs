@@ -58,7 +58,7 @@ struct Standing {
     state: &'static str,
     /// When this process first observed the state.
     observed: Monotonic,
-    /// When it began, as the object records it: it outlives a restart of this process.
+    /// When it began, as the object records it: the age outlives a restart of this process.
     began: Option<DateTime<Utc>>,
     /// Whether no controller works on it: it is paused, or others come first. That time does not count for the objective.
     is_held: bool,
@@ -104,7 +104,8 @@ impl StateRecorder {
         objects.insert(object, standing);
     }
 
-    /// Whether no controller works on an object in its present state. The time counts for the objective from the end of that on.
+    /// Whether no controller works on an object in its present state. The time counts for the objective from the end of that on,
+    /// and from the first observation of this process on: an object does not record when a pause ended.
     pub fn hold(&self, object: &Key, is_held: bool) {
         let now = self.0.clock.monotonic();
         if let Some(standing) = self.0.objects.lock().get_mut(object) {
@@ -135,10 +136,9 @@ impl StateRecorder {
             let recorded = recorded.and_then(|age| age.to_std().ok()).unwrap_or_default();
             let age = recorded.max(monotonic.since(standing.observed));
             if let Some(tally) = tallies.iter_mut().find(|tally| tally.by.state == standing.state) {
-                let since_resumed = standing
-                    .resumed
-                    .map_or(age, |resumed| age.min(monotonic.since(resumed)));
-                tally.add(age, since_resumed, standing.is_held);
+                // A pause that ended before this process observed the object is in no record.
+                let counted = monotonic.since(standing.resumed.unwrap_or(standing.observed));
+                tally.add(age, counted, standing.is_held);
             }
         }
         tallies

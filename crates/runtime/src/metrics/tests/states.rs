@@ -116,6 +116,17 @@ fn time_without_work_does_not_count_for_the_objective() {
     assert_eq!(of(&metrics, above, "registering"), "0.0");
     clock.advance(Duration::from_secs(1));
     assert_eq!(of(&metrics, above, "registering"), "1.0");
+    let (restarted, states_of_restarted) = recorder(&clock);
+    states_of_restarted.set(key("h"), "registering", began);
+    states_of_restarted.hold(&key("h"), false);
+    assert_eq!(
+        of(&restarted, above, "registering"),
+        "0.0",
+        "no pause is known of the time before a process began"
+    );
+    assert_eq!(of(&restarted, oldest, "registering"), "1801.0");
+    clock.advance(Duration::from_secs(601));
+    assert_eq!(of(&restarted, above, "registering"), "1.0");
     states.set(key("h"), "inspecting", None);
     states.hold(&key("h"), false);
     clock.advance(Duration::from_mins(31));
