@@ -81,11 +81,16 @@ pub const ALERTS: &[Alert] = &[
     },
     Alert {
         name: "Metal3NoHostForMachine",
-        query: "max(metal3_controller_waiting_keys{controller=\"metal3machine\",reason=\"AssociateBareMetalHostFailed\"}) > 0",
+        // A roll in place waits for the host of the old machine: hosts that are on their way in time are for the first machines.
+        query: "max(metal3_controller_waiting_keys{controller=\"metal3machine\",reason=\"AssociateBareMetalHostFailed\"}) \
+                - (sum(max by (state) (metal3_hosts{state=~\"registering|inspecting|preparing|deprovisioning\"})) \
+                - sum(max by (state) (metal3_hosts_above_objective{state=~\"registering|inspecting|preparing|deprovisioning\"})) \
+                or vector(0)) > 0",
         minutes: 15,
         severity: Warning,
-        summary: "{{ $value }} machines find no host.",
-        meaning: "No available host matches the host selector of a machine.",
+        summary: "{{ $value }} machines find no host, and none is on its way for them.",
+        meaning: "No available host matches the host selector of a machine, and fewer hosts than such machines are registered, \
+                  inspected, prepared or deprovisioned in time.",
         cure: "Add hosts, mend those in error, or change the selector: the condition of the machine counts the hosts by what \
                excludes them.",
         see: &["machines.md#associatebaremetalhostfailed"],

@@ -20,12 +20,21 @@ pub(super) struct Case {
     pub(super) at_the_end: Option<&'static [&'static str]>,
     /// How many hosts of a namespace may be deprovisioned per hour, if not the default.
     pub(super) budget: Option<u32>,
+    /// The minutes of a boot, if not the default.
+    pub(super) boot: Option<u64>,
 }
 
 impl Case {
     const fn budget(self, limit: u32) -> Self {
         Self {
             budget: Some(limit),
+            ..self
+        }
+    }
+
+    const fn boot(self, minutes: u64) -> Self {
+        Self {
+            boot: Some(minutes),
             ..self
         }
     }
@@ -46,6 +55,8 @@ pub(super) enum Step {
     Cluster(&'static str, &'static str),
     /// Deletes the cluster.
     DeleteCluster,
+    /// Deletes a worker, which is replaced.
+    DeleteWorker,
     /// All machines have this fault from now on.
     Fault(Fault),
     /// Scrapes once a minute for this many minutes.
@@ -73,8 +84,8 @@ pub(super) enum Step {
 }
 
 use Step::{
-    AlsoScraped, Cluster, Days, DeleteCluster, DeleteHost, Fault as Faulty, Hosts, Image, Ironic, IronicDown, Minutes,
-    Registry, Server, Unscraped,
+    AlsoScraped, Cluster, Days, DeleteCluster, DeleteHost, DeleteWorker, Fault as Faulty, Hosts, Image, Ironic,
+    IronicDown, Minutes, Registry, Server, Unscraped,
 };
 
 const IN_ERROR: &str = "Metal3HostsInError";
@@ -105,6 +116,7 @@ pub(super) const fn case(
         alerts,
         at_the_end: None,
         budget: None,
+        boot: None,
     }
 }
 
@@ -223,9 +235,23 @@ pub(super) const CASES: &[Case] = &[
     case(
         "no-host",
         "A cluster without hosts",
-        &[Cluster("0", ENOUGH), Minutes(60)],
+        &[Cluster("0", ENOUGH), Minutes(140)],
         &["Metal3NoHostForMachine", LATE_MACHINES],
     ),
+    case(
+        "replace-in-place",
+        "A worker is replaced on the only host for it, which takes long to clean, and that is no fault",
+        &[
+            Hosts(2, None),
+            Minutes(40),
+            Cluster("1", ENOUGH),
+            Minutes(120),
+            DeleteWorker,
+            Minutes(120),
+        ],
+        &[],
+    )
+    .boot(18),
     case(
         "full-pool",
         "A pool with one address for two machines",

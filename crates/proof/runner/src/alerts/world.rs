@@ -73,6 +73,9 @@ impl Player {
         if let Some(limit) = case.budget {
             setup.deprovision_budget = limit;
         }
+        if let Some(minutes) = case.boot {
+            setup.pace.boot = Duration::from_mins(minutes);
+        }
         Ok(Self {
             world: World::start(&setup)?,
             hosts: 0,
@@ -91,6 +94,7 @@ impl Player {
                 self.send(Method::DELETE, (CLUSTERS, "Cluster", "edge"), &json!({}))
                     .await
             }
+            Step::DeleteWorker => self.delete_worker().await,
             Step::Image(host) => {
                 let image = json!({ "url": IMAGE, "checksum": format!("{IMAGE}.sha256sum") });
                 let host = (HOSTS, "BareMetalHost", &*host_name(*host));
@@ -176,6 +180,23 @@ impl Player {
         };
         let sent = self.world.send(method, &format!("{place}/{name}"), media, body).await;
         Ok(sent.map(drop)?)
+    }
+
+    async fn delete_worker(&self) -> Result<()> {
+        let place = collection(CLUSTERS, "Machine", NAMESPACE).map_err(anyhow::Error::msg)?;
+        let machines = self
+            .world
+            .send(Method::GET, &place, "application/json", &Value::Null)
+            .await?;
+        let items = machines.pointer("/items").and_then(Value::as_array);
+        let is_worker = |machine: &&Value| {
+            let labels = machine.pointer("/metadata/labels");
+            labels.is_some_and(|labels| labels.get("cluster.x-k8s.io/control-plane").is_none())
+        };
+        let worker = items.into_iter().flatten().find(is_worker);
+        let name = worker.and_then(|worker| worker.pointer("/metadata/name")?.as_str());
+        let name = name.context("there is no worker")?;
+        self.send(Method::DELETE, (CLUSTERS, "Machine", name), &json!({})).await
     }
 
     async fn minutes(&mut self, minutes: u32) -> Result<()> {
