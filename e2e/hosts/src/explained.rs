@@ -54,3 +54,53 @@ pub(crate) fn last_link(host: &BareMetalHost, fault: &Fault) -> anyhow::Result<L
 fn secret(name: &str) -> Value {
     json!({ "apiVersion": SECRET.version, "kind": SECRET.kind, "metadata": { "name": name } })
 }
+
+#[cfg(test)]
+mod tests {
+    use metal3_ironic_life::faults::FAULTS;
+
+    use super::*;
+
+    /// What the real Ironic made of each fault, as `make host-faults` recorded it.
+    const RECORDED: &str = include_str!("../../../docs/host-faults.md");
+
+    fn rows() -> Vec<Vec<&'static str>> {
+        let rows = RECORDED.lines().skip_while(|line| !line.starts_with("| ---")).skip(1);
+        let cells = |row: &'static str| row.split(" | ").map(|cell| cell.trim_matches(['|', ' '])).collect();
+        rows.map(cells).collect()
+    }
+
+    fn host(state: &str, error: &str, message: &str) -> BareMetalHost {
+        let has_error = error != "none";
+        let error = has_error.then_some(error);
+        let message = if has_error { message } else { "" };
+        let status = json!({ "operationalStatus": if has_error { "error" } else { "OK" }, "errorType": error,
+            "errorMessage": message, "errorCount": 1, "poweredOn": false,
+            "provisioning": { "state": state, "ID": "", "image": { "url": "" } } });
+        let bmc = json!({ "address": "redfish://192.0.2.1/x", "credentialsName": "bmc" });
+        let spec = json!({ "online": true, "bmc": bmc });
+        serde_json::from_value(json!({ "metadata": { "name": "h0" }, "spec": spec, "status": status })).unwrap()
+    }
+
+    #[test]
+    fn explanation_of_each_recorded_fault_names_it_and_who_acts() {
+        let rows = rows();
+        assert_eq!(rows.len(), FAULTS.len());
+        for (fault, row) in FAULTS.iter().zip(rows) {
+            let [name, _, state, error, message, who_acts, ..] = row.as_slice() else {
+                unreachable!("{row:?}")
+            };
+            assert_eq!(*name, fault.name);
+            let last = last_link(&host(state, error, message), fault).unwrap();
+            assert_eq!(last.who_acts.as_str(), *who_acts, "{name}");
+        }
+    }
+
+    #[test]
+    fn explanation_that_does_not_name_the_fault_is_an_error() {
+        let host = host("registering", "registration error", "something else");
+        for fault in &FAULTS {
+            assert!(last_link(&host, fault).is_err(), "{}", fault.name);
+        }
+    }
+}
