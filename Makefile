@@ -432,7 +432,11 @@ dashboards-check: ## validate the dashboards against Grafana's schema, with Go
 	@cd e2e/grafana && GOFLAGS=-mod=readonly go run . $(abspath $(wildcard manifests/dashboards/*.json))
 
 # PLUGIN_URL: where the archives will be downloaded from, as a folder.
-.PHONY: plugin plugin-check plugin-size
+.PHONY: plugin plugin-check plugin-size plugin-outputs plugin-outputs-real
+plugin-outputs: rust ## run kubectl metal3 in the sandbox, and write what it prints into docs/kubectl-metal3-outputs.md
+	@$(SCENARIOS) outputs --write
+plugin-outputs-real: rust ## copy what it printed in the last `make e2e-smoke` or `make e2e` from REPORT into that page
+	@$(SCENARIOS) outputs --real "$(REPORT)"
 plugin-size: rust ## build the program of a release with and without kubectl metal3, and print the sizes
 	@$(XTASK) plugin-size
 plugin: tools ## write archives of kubectl-metal3 with the programs in IMAGES, and metal3.yaml for Krew, into RELEASE (PLUGIN_URL, SOURCE)

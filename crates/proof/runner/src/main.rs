@@ -4,6 +4,7 @@ mod alerts;
 mod asked;
 mod marks;
 mod observed;
+mod outputs;
 mod scenario;
 mod world;
 
@@ -26,6 +27,8 @@ enum Command {
     Alerts(alerts::Options),
     /// Compare the requests of the products on the simulators with those on the real services
     Asked(asked::Options),
+    /// Run the commands of kubectl metal3 in the sandbox, and compare a page with what they print
+    Outputs(outputs::Options),
     /// Compare the statuses of objects on the simulators with those on the real services
     Observed(observed::Options),
 }
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
         Command::Run(options) => scenario::run(&options),
         Command::Alerts(options) => alerts::run(&options),
         Command::Asked(options) => asked::run(&options),
+        Command::Outputs(options) => outputs::run(&options),
         Command::Observed(options) => observed::run(&options),
     };
     match outcome {

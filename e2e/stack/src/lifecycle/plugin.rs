@@ -1,5 +1,6 @@
 //! `kubectl metal3` in the hands of a person who may read all but Secrets.
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Output;
@@ -15,7 +16,10 @@ use crate::products::load::{list, name};
 use crate::products::machines::NAMESPACE;
 use crate::products::machines::template::CLUSTER;
 
+/// The file of the stack with what the commands printed, which becomes a part of the report.
+pub(super) const SHOWN: &str = "kubectl-metal3.txt";
 const VIEWER: &str = "viewer";
+const ARCHIVE: &str = "metal3-support.tar";
 const PAUSED: &str = "baremetalhost.metal3.io/paused";
 /// The exit codes of `docs/why.md`.
 const READY: i32 = 0;
@@ -45,15 +49,16 @@ pub(super) fn shows(env: &TestEnv<'_>) -> Proof {
     plugin.says(&["top"], READY, &["MEDIAN", "provision"])?;
     plugin.explains_a_pause(&used)?;
     let bytes = plugin.bundle(&machines)?;
-    let words = plugin.count.get();
-    Ok(format!("{words} commands, a bundle of {} KiB", bytes / 1024))
+    let commands = plugin.write()?;
+    Ok(format!("{commands} commands, a bundle of {} KiB", bytes / 1024))
 }
 
 struct Plugin<'e, 'a> {
     env: &'e TestEnv<'a>,
     program: String,
     kubeconfig: String,
-    count: std::cell::Cell<usize>,
+    /// Each command with its output, as on a terminal.
+    shown: RefCell<Vec<String>>,
 }
 
 impl<'e, 'a> Plugin<'e, 'a> {
@@ -63,12 +68,11 @@ impl<'e, 'a> Plugin<'e, 'a> {
             env,
             program: program.to_owned(),
             kubeconfig: format!("--kubeconfig={}", viewer(env.stack)?.display()),
-            count: std::cell::Cell::new(0),
+            shown: RefCell::default(),
         })
     }
 
     fn run(&self, words: &[&str]) -> anyhow::Result<(Output, String)> {
-        self.count.set(self.count.get().saturating_add(1));
         let args = [words, &["--namespace", NAMESPACE, &self.kubeconfig]].concat();
         let output = self.env.stack.output(&self.program, &args, None)?;
         let text = format!(
@@ -77,7 +81,18 @@ impl<'e, 'a> Plugin<'e, 'a> {
             String::from_utf8_lossy(&output.stderr)
         );
         self.env.no_password_in(&text)?;
+        let folder = format!("{}/", self.env.stack.places.state().display());
+        let shown = format!("$ kubectl metal3 {}\n{text}", words.join(" ")).replace(&folder, "");
+        self.shown.borrow_mut().push(shown);
         Ok((output, text))
+    }
+
+    /// Keeps what was printed for the report, and returns the number of commands.
+    fn write(&self) -> anyhow::Result<usize> {
+        let shown = self.shown.borrow();
+        let file = self.env.stack.places.state_file(SHOWN);
+        fs::write(&file, shown.join("\n")).with_context(|| format!("writing {}", file.display()))?;
+        Ok(shown.len())
     }
 
     /// Runs a command, and checks its exit code and that it shows these texts.
@@ -110,7 +125,7 @@ impl<'e, 'a> Plugin<'e, 'a> {
 
     /// The right that the viewer lacks is named, and no password is in the archive.
     fn bundle(&self, machines: &[&str]) -> anyhow::Result<usize> {
-        let file = self.env.stack.places.state().join("support.tar");
+        let file = self.env.stack.places.state().join(ARCHIVE);
         let path = file.to_str().context("the path is not text")?;
         self.says(&["support-bundle", "--file", path], NOT_READ, &["not-read.txt"])?;
         let archive = fs::read(&file).context("there is no archive")?;

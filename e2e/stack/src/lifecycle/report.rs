@@ -11,6 +11,7 @@ use metal3_ledger::Log;
 use super::cluster::DESCRIBED;
 use super::env::TestEnv;
 use super::phases::{self, Phase};
+use super::plugin::SHOWN;
 use super::requests;
 use crate::wait::Stopwatch;
 
@@ -52,8 +53,10 @@ impl Report {
         let audit = fs::read_to_string(env.stack.places.log("audit"))?;
         let ironic = fs::read_to_string(&env.fleet.log)?;
         let described = fs::read_to_string(env.stack.places.state_file(DESCRIBED)).unwrap_or_default();
+        let shown = fs::read_to_string(env.stack.places.state_file(SHOWN)).unwrap_or_default();
+        // `make plugin-outputs-real` copies the last part.
         let text = format!(
-            "{}\n{}\n## The cluster when it was last settled\n\n```\n{described}```\n\n{}\n{}",
+            "{}\n{}\n## The cluster when it was last settled\n\n```\n{described}```\n\n{}\n{}\n## kubectl metal3\n\n```text\n{shown}```\n",
             self.steps(),
             phases::table(&self.phases(&audit, &ironic)?),
             of_users(&Log::read(&audit)?),
