@@ -1,7 +1,7 @@
 //! One host as a row.
 
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
-use metal3_api::meta::Time;
+use metal3_api::meta::{Time, moment};
 use metal3_api::metal3::names::PAUSED_ANNOTATION;
 use metal3_api::metal3::names::host_condition as conditions;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationalStatus, ProvisioningState as State};
@@ -104,8 +104,13 @@ fn entered(host: &BareMetalHost) -> Option<Time> {
         State::Provisioned => history.provision.end,
         State::Deprovisioning => history.deprovision.start,
         State::Available | State::Ready => history.deprovision.end.max(history.inspect.end),
-        State::None
-        | State::Unmanaged
+        State::None => host
+            .metadata
+            .creation_timestamp
+            .as_ref()
+            .and_then(moment)
+            .map(Time::new),
+        State::Unmanaged
         | State::ExternallyProvisioned
         | State::PoweringOffBeforeDelete
         | State::Deleting

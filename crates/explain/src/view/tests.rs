@@ -465,3 +465,12 @@ fn host_that_is_prepared_again_is_in_that_state_since_then() {
     let lines = text(&View::Hosts(Filter::default()), &[host("a", status)]);
     assert!(lines.iter().any(|line| line.ends_with("1m0s")), "{lines:?}");
 }
+
+#[test]
+fn host_that_no_controller_looked_at_waits_since_its_creation() {
+    let created = json!({ "metadata": { "creationTimestamp": "2026-01-01T00:58:00Z" },
+        "status": { "provisioning": { "state": "" } } });
+    let lines = text(&View::Top, &[host("a", created)]);
+    let line = lines.iter().find(|line| line.starts_with("BareMetalHost/a"));
+    assert!(line.is_some_and(|line| line.ends_with("2m0s")), "{lines:?}");
+}
