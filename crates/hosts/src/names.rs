@@ -66,8 +66,10 @@ pub mod reason {
         pub(crate) BOOT_PORT_REFUSED = "BootPortRefused";
         /// Condition: the host is deleted, and an annotation delays it.
         pub(crate) DELETION_DELAYED = "DeletionDelayed";
-        /// Condition: updates of the firmware are requested, or may be, and are not made.
+        /// Condition: updates of the firmware are requested, or may be, and cannot be read or recorded.
         pub(crate) FIRMWARE_PENDING = "FirmwarePending";
+        /// Condition: Ironic has updates of an earlier cleaning, which it gives up by itself.
+        pub(crate) FIRMWARE_UPDATES_LEFT = "FirmwareUpdatesLeft";
         /// Condition: Ironic is not reachable, and the next step of the host needs it.
         pub(crate) IRONIC_UNREACHABLE = "IronicUnreachable";
         /// Condition: Ironic refuses the login of this program.

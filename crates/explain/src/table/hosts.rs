@@ -174,10 +174,18 @@ pub(super) const ROWS: &[Row] = &[
     ]),
     warning([
         "FirmwarePending",
-        "Updates of the firmware are held, or may be",
-        "The message names the right without which this program cannot read HostFirmwareComponents or record an order in them, or the updates that an earlier cleaning left in Ironic. Nothing is cleaned meanwhile.",
-        "Grant the right, as the roles of the release do. What Ironic has left ends by itself after about two hours.",
+        "Updates of the firmware cannot be read or recorded",
+        "The message names the right or the kind without which this program cannot read HostFirmwareComponents, or record an order in them. Nothing is cleaned meanwhile.",
+        "Grant the right or install the kind that the message names, as the roles and definitions of the release do.",
     ]),
+    passes(
+        "FirmwareUpdatesLeft",
+        "Updates of the firmware that began before have to end",
+        "Ironic has updates of an earlier cleaning and would go on with them, or it lost the node while the BMC may have made them. \
+         The message names them. The machine is not touched meanwhile.",
+        "Wait: they end about two hours after they began, and then the host continues. If it lasts longer, see the log \
+         of Ironic's conductor.",
+    ),
     user(
         Severity::Info,
         [

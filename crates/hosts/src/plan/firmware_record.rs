@@ -15,8 +15,10 @@ pub(crate) const UPDATES_LEFT: &str = "Ironic has updates of the firmware that a
 
 /// Whether the status records a hold.
 pub(crate) fn is_held(status: &BareMetalHostStatus) -> bool {
+    let reasons = [reason::FIRMWARE_PENDING, reason::FIRMWARE_UPDATES_LEFT];
+    let is_of_firmware = |stated: &str| reasons.iter().any(|reason| reason.as_str() == stated);
     let mut conditions = status.conditions.iter();
-    conditions.any(|condition| condition.type_ == HELD && condition.reason == reason::FIRMWARE_PENDING.as_str())
+    conditions.any(|condition| condition.type_ == HELD && is_of_firmware(&condition.reason))
 }
 
 /// Whether it is still not known what is requested. Only the condition records it, so it is kept even when this reconcile ends

@@ -81,6 +81,23 @@ fn step_of_a_host_is_in_progress_since_it_began() {
     assert_eq!(since, json!("2026-01-03T00:00:00Z"));
 }
 
+/// Only what somebody has to grant needs somebody.
+#[test]
+fn updates_that_ironic_discards_need_nobody_and_a_missing_right_does() {
+    for (reason, state) in [
+        ("FirmwarePending", State::Blocked),
+        ("FirmwareUpdatesLeft", State::Waiting),
+    ] {
+        let held = json!({ "status": { "operationalStatus": "error", "errorType": "preparation error",
+            "provisioning": { "state": "preparing" }, "conditions": conditions(&[("Held", "True", reason)]) } });
+        assert_end(
+            "bmh/h0",
+            &[host("h0", held)],
+            (&format!("BareMetalHost/h0 {reason}"), state),
+        );
+    }
+}
+
 /// `Ready` is false for as long as the host has no image.
 #[test]
 fn error_of_a_host_is_not_older_than_the_step_that_failed() {

@@ -12,6 +12,7 @@ use metal3_api::metal3::v1alpha1::{ErrorType, FirmwareUpdate, HostFirmwareCompon
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::plan::{Observed, UnknownReason};
+use metal3_runtime::reason::Reason;
 use metal3_runtime::work::Next;
 
 use super::firmware_order;
@@ -81,7 +82,7 @@ pub(super) fn require_recordable(planner: &mut Planner<'_>) -> PlanResult<()> {
         "{NOT_RECORDED}the account of this program may not patch hostfirmwarecomponents/status.metal3.io), so none is made, and the \
          host is not made available; an administrator of the cluster grants that right, as the roles of the release do"
     );
-    Err(hold(planner, message, RECHECK))
+    Err(hold(planner, reason::FIRMWARE_PENDING, message, RECHECK))
 }
 
 /// Whether an available host has updates that are not made. It costs no read.
@@ -147,13 +148,13 @@ fn unknown(planner: &mut Planner<'_>, why: &str) -> Decision {
         "{FIRMWARE_UNREAD}{why}), so the host is not cleaned and not made available; an administrator of the cluster corrects that, as \
          the roles and definitions of the release do"
     );
-    hold(planner, message, RECHECK)
+    hold(planner, reason::FIRMWARE_PENDING, message, RECHECK)
 }
 
 /// Another error may replace this one, and does not replace the condition.
-pub(super) fn hold(planner: &mut Planner<'_>, message: String, recheck: Duration) -> Decision {
+pub(super) fn hold(planner: &mut Planner<'_>, reason: Reason, message: String, recheck: Duration) -> Decision {
     planner.withheld = Some(Withheld {
-        reason: reason::FIRMWARE_PENDING,
+        reason,
         message: message.clone(),
     });
     let next = wait::for_time(recheck, "what holds the updates of the firmware is looked at again");
@@ -189,7 +190,7 @@ pub(in crate::plan) fn require_none_left(planner: &mut Planner<'_>, node: &Node,
          hours after they began",
         firmware::left_text(node)
     );
-    Err(hold(planner, message, left))
+    Err(hold(planner, reason::FIRMWARE_UPDATES_LEFT, message, left))
 }
 
 /// The error of a node that failed; of a cleaning, with the updates that it was for.

@@ -16,6 +16,7 @@ use metal3_runtime::work::Next;
 use super::firmware::{GIVEN_UP, hold, require_recordable};
 use crate::action::Action;
 use crate::facts::{CleaningOrder, CleaningProgress, Read};
+use crate::names::reason;
 use crate::node::firmware::{self, Order};
 use crate::plan::components_report::status_patch;
 use crate::plan::firmware_record::{NODE_LOST, is_of_firmware};
@@ -134,7 +135,7 @@ fn hold_lost(planner: &mut Planner<'_>, updates: &[FirmwareUpdate], left: Durati
          what is not made then is made again",
         firmware::names_text(updates)
     );
-    hold(planner, message, left)
+    hold(planner, reason::FIRMWARE_UPDATES_LEFT, message, left)
 }
 
 /// Requires that the BMC of a machine whose node Ironic lost does not write its firmware any more.

@@ -344,7 +344,7 @@ pub(super) fn elsewhere() -> Vec<Row> {
                 "deleted while its BMC may write the firmware, and Ironic lost the node",
                 "writes the status, power management error: Ironic lost the node while it updated the firmware of the machine (bios), \
                  so the machine is not touched until its BMC must have ended that, about two hours after the node was lost; what is \
-                 not made then is made again, withheld: FirmwarePending, waits for a time",
+                 not made then is made again, withheld: FirmwareUpdatesLeft, waits for a time",
             ),
         available()
             .node("available")

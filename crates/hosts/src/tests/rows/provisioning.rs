@@ -84,7 +84,7 @@ pub(super) fn deployment() -> Vec<Row> {
                 "an update that an earlier cleaning left",
                 "writes the status, provisioning error: Ironic has updates of the firmware that an earlier cleaning left (bios), which \
                  it goes on with in each operation; the machine is not touched until Ironic gives them up, about two hours after they \
-                 began, withheld: FirmwarePending, waits for a time",
+                 began, withheld: FirmwareUpdatesLeft, waits for a time",
             ),
         provisioning()
             .node_with("clean wait", json!({ "maintenance": true, "maintenance_reason": "disk swap" }))

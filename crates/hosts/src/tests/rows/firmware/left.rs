@@ -11,7 +11,7 @@ use crate::tests::fixture::Fixture;
 
 const HELD: &str = "writes the status, preparation error: Ironic has updates of the firmware that an earlier cleaning left (bios), \
     which it goes on with in each operation; the machine is not touched until Ironic gives them up, about two hours after they began, \
-    withheld: FirmwarePending, waits for a time";
+    withheld: FirmwareUpdatesLeft, waits for a time";
 
 pub(super) fn left() -> Vec<Row> {
     let keeps = |state: &str, more: Value, components: &[&str]| {
@@ -76,7 +76,7 @@ pub(super) fn left() -> Vec<Row> {
             "the next one would begin",
             "writes the status, preparation error: Ironic has updates of the firmware that an earlier cleaning left (bios, bmc), which \
              it goes on with in each operation; the machine is not touched until Ironic gives them up, about two hours after they \
-             began, withheld: FirmwarePending, waits for a time",
+             began, withheld: FirmwareUpdatesLeft, waits for a time",
         ),
         minutes(manageable(&["bios"]), 1)
             .components(update(URL), json!([]), Vec::new())

@@ -127,7 +127,7 @@ fn lost() -> Vec<Row> {
     let lost = |reason: &str| preparing().components(update(URL), update(URL), open_on(OTHER_UID, reason));
     let held = "writes the status, preparation error: Ironic lost the node while it updated the firmware of the machine (bios), so the \
          machine is not touched until its BMC must have ended that, about two hours after the node was lost; what is not made then \
-         is made again, withheld: FirmwarePending, waits for a time";
+         is made again, withheld: FirmwareUpdatesLeft, waits for a time";
     vec![
         lost("UpdateBegun")
             .node_with("manageable", at_rest(LATER))
