@@ -288,24 +288,18 @@ pub(super) const ROWS: &[Row] = &[
         "The Secret does not exist, may not be read, or lacks `username` or `password`; or the BMC rejects them.",
         "Create or correct the Secret `spec.bmc.credentialsName` in the namespace of the host.",
     ]),
-    user(
-        Severity::Error,
-        [
-            "ImageAuthFormatUnsupported",
-            "The Secret for the registry is of another type",
-            "The Secret that `spec.image.ociAuthSecretName` names holds no logins as `docker` stores them.",
-            "Create it with `kubectl create secret docker-registry`, or remove the field if the registry needs no login.",
-        ],
-    ),
-    user(
-        Severity::Error,
-        [
-            "ImageAuthParseError",
-            "The Secret for the registry has no login to it",
-            "Its logins cannot be read, or are to other registries than that of `spec.image.url`.",
-            "Add the login to that registry; then the image is deployed without further help.",
-        ],
-    ),
+    failure([
+        "ImageAuthFormatUnsupported",
+        "The Secret for the registry is of another type",
+        "The Secret that `spec.image.ociAuthSecretName` names holds no logins as `docker` stores them.",
+        "Create it with `kubectl create secret docker-registry`, or remove the field if the registry needs no login.",
+    ]),
+    failure([
+        "ImageAuthParseError",
+        "The Secret for the registry has no login to it",
+        "Its logins cannot be read, or are to other registries than that of `spec.image.url`.",
+        "Add the login to that registry; then the image is deployed without further help.",
+    ]),
     done(
         "UpdateHardwareDetails",
         "Hardware details are imported",

@@ -1,6 +1,6 @@
 //! The logs of this project's programs, with the viewer's own rights.
 //!
-//! Everybody who may create a Pod chooses its labels, so that a label alone does not make a program: it runs in a namespace that has
+//! Each user who may create a Pod chooses its labels, so that a label alone does not make a program: it runs in a namespace that has
 //! one of the leases. Of each namespace a few Pods are read, so that no namespace displaces the logs of another one.
 
 use std::collections::{BTreeMap, BTreeSet};

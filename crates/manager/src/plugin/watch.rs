@@ -58,8 +58,8 @@ pub(super) async fn hosts(
 ) -> Result<State> {
     let kind = ObjectId::of::<BareMetalHost>("");
     let resource = reader.resource(&kind).await.map_err(|why| anyhow::anyhow!("{why}"))?;
-    let mut shown = Shown::default();
-    let mut is_first = true;
+    let what = || Read::selected::<BareMetalHost>(&filter.labels);
+    let (mut shown, mut is_first) = (Shown::default(), true);
     let line = |change: &Change| match change {
         Change::Row(row) => line(row, output, namespace.is_none(), now()),
         Change::NotRead(not_read) => refusal(not_read, namespace, output),
@@ -68,12 +68,11 @@ pub(super) async fn hosts(
         let listed = reader
             .list(&resource, ListParams::default().labels(&filter.labels))
             .await;
-        let read = Read::selected::<BareMetalHost>(&filter.labels);
-        let (answer, version) = match listed {
+        let (answer, mut version) = match listed {
             Ok(listed) => (Ok(listed.objects), listed.version),
             Err(why) if is_first => (Err(why), String::new()),
             Err(why @ Unread::Forbidden { .. }) => {
-                print(&refusal(&NotRead { what: read, why }, namespace, output)?);
+                print(&refusal(&NotRead { what: what(), why }, namespace, output)?);
                 return Ok(State::Unknown);
             }
             Err(why) => anyhow::bail!("list the hosts again: {why}"),
@@ -82,7 +81,7 @@ pub(super) async fn hosts(
         let (rows, undecodable) = rows(answer.as_deref().unwrap_or_default());
         if is_first {
             let mut snapshot = Snapshot::default();
-            snapshot.insert(read, answer);
+            snapshot.insert(what(), answer);
             let report = View::Hosts(filter.clone()).report(&snapshot, now());
             let report = report.map_err(|wanted| anyhow::anyhow!("not read: {wanted:?}"))?;
             print(&match output {
@@ -103,15 +102,13 @@ pub(super) async fn hosts(
                 print(&line(&change)?);
             }
         }
-        let mut version = version;
         let mut each = |change: &Change| line(change).map(|line| print(&line));
         loop {
             match follow(reader, &resource, (filter, &version), &mut shown, &mut each).await? {
                 Ended::At(reached) => version = reached,
                 Ended::Expired => break,
                 Ended::Refused(why) => {
-                    let what = Read::selected::<BareMetalHost>(&filter.labels);
-                    print(&refusal(&NotRead { what, why }, namespace, output)?);
+                    print(&refusal(&NotRead { what: what(), why }, namespace, output)?);
                     return Ok(State::Unknown);
                 }
             }

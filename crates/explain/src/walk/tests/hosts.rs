@@ -81,9 +81,9 @@ fn step_of_a_host_is_in_progress_since_it_began() {
     assert_eq!(since, json!("2026-01-03T00:00:00Z"));
 }
 
-/// Only what somebody has to grant needs somebody.
+/// Only what an administrator has to grant needs an administrator.
 #[test]
-fn updates_that_ironic_discards_need_nobody_and_a_missing_right_does() {
+fn updates_that_ironic_discards_end_by_themselves_and_a_missing_right_does_not() {
     for (reason, state) in [
         ("FirmwarePending", State::Blocked),
         ("FirmwareUpdatesLeft", State::Waiting),
