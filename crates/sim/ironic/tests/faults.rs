@@ -368,7 +368,7 @@ async fn older_ironic_is_used_with_its_microversion_and_unsupported_requests_ans
     client.send(&calls::service::drivers()).await.unwrap();
     assert_eq!(client.features().await.unwrap().version().to_string(), "1.93");
     let nodes = ironic.enrol(1, "redfish").unwrap();
-    let by_bmc = calls::provision::request(&NodeRef::from(&nodes[0]), Transition::Inspect).unwrap();
-    let error = client.send(&by_bmc).await.unwrap_err();
+    let owned = calls::node::patch(&NodeRef::from(&nodes[0]), Patch::new().set(&["owner"], "a project")).unwrap();
+    let error = client.send(&owned).await.unwrap_err();
     assert!(matches!(error, Error::Unexpected { status: Some(501), .. }), "{error}");
 }
