@@ -270,15 +270,15 @@ impl Installer<'_> {
         self.session.must(self.stack(), &words)
     }
 
-    /// `kill -9` of the process that leads, while it works: the lease stays until it expires. The Go managers of machines and of
-    /// addresses have none as they are released: the one that runs works.
+    /// `kill -9` of the process that leads, while it works: the lease stays until it expires. Without a lease it is the one that is
+    /// ready.
     fn kill_leader(&self, family: Family, product: &Product) -> anyhow::Result<()> {
         let (stack, what) = (self.stack(), format!("a leader of {}", product.deployment));
         until(LEADS, &what, || {
             let namespace = product.namespace(family);
-            let Leader { pod, process, .. } = match leader(stack, namespace, product.lease) {
-                Err(_) if family == Family::Go => working(stack, namespace, product.deployment)?,
-                found => found?,
+            let Leader { pod, process, .. } = match product.elects(family) {
+                true => leader(stack, namespace, product.lease)?,
+                false => working(stack, namespace, product.deployment)?,
             };
             let Some(process) = process.filter(|_| pod.starts_with(product.deployment)) else {
                 return Ok(None);

@@ -85,6 +85,11 @@ impl Product {
         }
     }
 
+    /// Whether its managers elect a leader. The Go managers of machines and of addresses are released without it.
+    pub(super) fn elects(&self, of: Family) -> bool {
+        of == Family::Ours || self.file == HOSTS
+    }
+
     /// Whether a manager of either family sends its requests as this user.
     pub(super) fn has(&self, user: &str) -> bool {
         self.user == user || self.user_of_go == user

@@ -157,12 +157,18 @@ pub(crate) fn leader(stack: &Stack, namespace: &str, lease: &str) -> anyhow::Res
     Ok(leader_in(pod, holder))
 }
 
-/// The Pod of a Deployment of one replica without a lease.
+/// The Pod that is ready, of a Deployment of one replica without a lease.
 pub(crate) fn working(stack: &Stack, namespace: &str, deployment: &str) -> anyhow::Result<Leader> {
     let pods = list(stack, namespace, "pods")?;
     let prefix = format!("{deployment}-");
-    let mut working = pods.iter().filter(|pod| name(pod).starts_with(&prefix));
-    let pod = working.next().with_context(|| format!("no Pod of {deployment}"))?;
+    let is_ready = |pod: &&Value| pod["status"]["containerStatuses"][0]["ready"] == true;
+    let mut working = pods
+        .iter()
+        .filter(|pod| name(pod).starts_with(&prefix))
+        .filter(is_ready);
+    let pod = working
+        .next()
+        .with_context(|| format!("no Pod of {deployment} is ready"))?;
     Ok(leader_in(pod, String::new()))
 }
 
