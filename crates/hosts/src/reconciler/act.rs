@@ -125,8 +125,9 @@ impl Executor<'_> {
                 }) => {
                     if is_of_components {
                         self.firmware_records.record(self.key, true, self.clock.monotonic());
-                        let components = observed.firmware_components.present();
-                        components.inspect(|object| self.firmware_records.refuse_report(self.key, &***object));
+                        if let Observed::Present(components) = &observed.firmware_components {
+                            self.firmware_records.refuse_report(self.key, &**components);
+                        }
                     } else if let Observed::Present(settings) = &observed.firmware_settings {
                         self.firmware_records.refuse_report(self.key, &**settings);
                     }

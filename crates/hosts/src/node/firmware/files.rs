@@ -19,15 +19,36 @@ const MADE: &str = "; made files: ";
 /// The length of a digest, in bytes.
 const LENGTH: usize = 4;
 
-/// Without user and query: Ironic shows `******` for what it takes for a secret there, and for all that follows.
+/// Parts of the names whose values Ironic shows as [`MASK`] in a query, with all that follows.
+const SECRET: [&str; 9] = [
+    "pass",
+    "pswd",
+    "secret",
+    "token",
+    "key",
+    "auth",
+    "credential",
+    "sign",
+    "configdrive",
+];
+const MASK: &str = "******";
+
+fn is_masked(parameter: &str) -> bool {
+    let name = parameter.split('=').next().unwrap_or_default().to_ascii_lowercase();
+    parameter.contains(MASK) || SECRET.iter().any(|part| name.contains(part))
+}
+
+/// Without user, and without the query from a secret on: the same for a URL and for what Ironic shows of it.
 fn file(component: &str, url: &str) -> String {
-    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let url = url.split('#').next().unwrap_or_default();
+    let (url, query) = url.split_once('?').unwrap_or((url, ""));
+    let query: Vec<_> = query.split('&').take_while(|one| !is_masked(one)).collect();
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
     let host = authority.rsplit('@').next().unwrap_or_default();
     let digest = digest::digest(
         &digest::SHA256,
-        format!("{component}\0{scheme}://{host}/{path}").as_bytes(),
+        format!("{component}\0{scheme}://{host}/{path}?{}", query.join("&")).as_bytes(),
     );
     let short = digest.as_ref().iter().take(LENGTH);
     short.map(|byte| format!("{byte:02x}")).collect()

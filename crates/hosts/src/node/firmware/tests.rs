@@ -331,9 +331,17 @@ fn update_is_recognised_in_a_node_that_masks_its_url() {
     let asked = of("https://u:p@f/a/1?token=abc&x=1");
     assert_eq!(asked, of("https://u:p@f/a/1?token=******"));
     assert_eq!(asked, of("https://f/a/1"));
-    for other in ["https://f/a/2?token=******", "https://g/a/1", "http://f/a/1"] {
+    for other in [
+        "https://f/a/2?token=******",
+        "https://g/a/1",
+        "http://f/a/1",
+        "https://f/a/1?file=1",
+    ] {
         assert_ne!(asked, of(other), "{other}");
     }
+    let by_query = of("https://f/get?file=1&X-Amz-Security-Token=abc&part=2");
+    assert_eq!(by_query, of("https://f/get?file=1&X-Amz-Security-Token=******"));
+    assert_ne!(by_query, of("https://f/get?file=2&X-Amz-Security-Token=******"));
 }
 
 /// The names of a user or a BMC are in the message of the record.

@@ -135,7 +135,7 @@ pub(super) fn life() -> Vec<Row> {
              customDeploy or reset provisioningFailCount to retry, waits for the user",
         ),
         given_up()
-            .host(edited.clone())
+            .host(edited)
             .row(
                 "the same, and the host was edited",
                 "writes the status, to provisioning, error cleared, replan",
@@ -184,14 +184,6 @@ pub(super) fn life() -> Vec<Row> {
             .row(
                 "to be removed, and asked for again with an image",
                 "requests deleted, waits for the node",
-            ),
-        asking("deprovisioning", "other")
-            .host(edited.clone())
-            .status(json!({ "provisioningFailCount": 5 }))
-            .node("cleaning")
-            .row(
-                "edited after it failed as often as is allowed",
-                "writes the status, waits for the node",
             ),
     ]
 }
