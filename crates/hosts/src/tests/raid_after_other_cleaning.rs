@@ -111,3 +111,28 @@ fn volumes_are_not_recorded_by_a_cleaning_that_makes_none() {
     assert_eq!(recorded("bios", "apply_configuration"), json!({}));
     assert_eq!(recorded("raid", "create_configuration"), raid);
 }
+
+/// Ironic fails the step that runs when it gives up an update that an earlier cleaning left.
+#[test]
+fn volumes_stay_recorded_only_when_the_failed_cleaning_had_updates_or_no_volumes() {
+    let error = "Firmware update on node N has exceeded the overall timeout of 7200 seconds.";
+    let step = |interface: &str, step: &str| {
+        json!({ "interface": interface, "step": step, "args": { "settings": [
+        { "component": "bios", "url": "http://f/1" }] } })
+    };
+    let volumes = step("raid", "create_configuration");
+    let updates = step("firmware", "update");
+    for (steps, is_kept) in [
+        (json!([volumes]), false),
+        (json!([volumes, updates]), true),
+        (json!([updates]), true),
+    ] {
+        let internal = json!({ "clean_steps": steps });
+        let found = kept(Some(error), |fixture| {
+            if let Some(Some((node, _))) = &mut fixture.node {
+                node["driver_internal_info"] = internal;
+            }
+        });
+        assert_eq!(found, is_kept, "{steps}");
+    }
+}

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Row;
 use super::given::{configured_for_step, failing, with, written};
-use crate::tests::fixture::{Fixture, UID, at, image};
+use crate::tests::fixture::{Fixture, OTHER_UID, UID, at, image};
 
 fn asking(state: &str, method: &str) -> Fixture {
     Fixture::new(state).spec(json!({ "customDeploy": { "method": method } }))
@@ -165,6 +165,17 @@ pub(super) fn life() -> Vec<Row> {
             .spec_image("a")
             .node_with("active", on("install"))
             .row("an image is named later", "settled"),
+        running("install")
+            .spec(json!({ "online": false }))
+            .node_with("active", with(of_go_manager(), json!({ "instance_uuid": OTHER_UID })))
+            .live()
+            .row(
+                "the node serves another instance, that some step installed",
+                "writes the status, provisioned registration error: in Ironic the node serves instance \
+                 7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c, which is not this host; the node is not changed. If nothing uses that instance, \
+                 remove instance_uuid from node 11111111-2222-4333-8444-555555555555; if it is the former instance of this host from \
+                 before a move between clusters, set the annotation baremetalhost.metal3.io/former-instance to it, waits for the node",
+            ),
         running("install").node("manageable").row(
             "Ironic lost the node and is made again",
             "requests change node, requests adopt, waits for the node",

@@ -6,6 +6,7 @@ use kube::api::{Patch, PatchParams};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareSettings};
 use metal3_ironic::calls::{NodeRef, node as node_calls};
 use metal3_ironic::model::state::ProvisionState;
+use metal3_sim_bmc::fault::Fault as MachineFault;
 use metal3_sim_faults::{Fault, Plan, Rule};
 use metal3_sim_ironic::FirmwareUpdates;
 use serde_json::json;
@@ -278,4 +279,33 @@ async fn failure_that_may_not_be_recorded_is_one_error() {
     env.machine(1, |machine| machine.firmware_updates = FirmwareUpdates::Succeed);
     until_made(&env).await;
     assert_eq!(flashed(&env), ["bios"]);
+}
+
+/// A report is due whenever it was refused. The versions are read for it, and it must not count as a new request each time.
+#[tokio::test(start_paused = true)]
+async fn report_that_may_not_be_written_ends_no_backoff_of_other_failures() {
+    let env = TestEnv::new(Setup::default());
+    ask(&env, json!([update("bios", "bios-2")])).await;
+    env.host(1, json!({})).await;
+    until_made(&env).await;
+    env.set_faults(1, &[MachineFault::CleanStepFails]);
+    env.edit(
+        1,
+        json!({ "spec": { "raid": { "softwareRAIDVolumes": [{ "level": "1" }] } } }),
+    )
+    .await;
+    let has_failed = |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.error_count >= 2);
+    env.until(1, "two failures", has_failed).await;
+    let rule = Rule::random(1000, Fault::refused(403)).verb("patch");
+    let rule = rule.resource("hostfirmwarecomponents/status");
+    env.cluster.inject_for(&[CONTROLLER_USER], Plan::none().with(rule));
+    change(&env, json!([])).await;
+    let before = done(&env, CLEAN);
+    for wake in 0..144 {
+        sleep(Duration::from_mins(10)).await;
+        let label = json!({ "metadata": { "labels": { "wake": wake.to_string() } } });
+        env.edit(1, label).await;
+    }
+    let cleanings = done(&env, CLEAN) - before;
+    assert!((1..30).contains(&cleanings), "{cleanings}");
 }
