@@ -18,7 +18,7 @@ use tokio::time::sleep;
 use super::cases::{Case, Step};
 use super::scrape::Recording;
 use super::{complaints, leaks, scraped};
-use crate::world::{PRODUCTS, apply_file};
+use crate::world::{PRODUCTS, apply_file, simulated_time};
 
 const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: u32 = 60;
@@ -38,11 +38,7 @@ const IMAGE: &str = "http://images.example/node.raw";
 
 /// Plays a case, of which the days last this long.
 pub(super) fn play(case: &Case, days: u32) -> Result<Recording> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .start_paused(true)
-        .build()
-        .context("start the async runtime")?;
+    let runtime = simulated_time()?;
     runtime.block_on(async {
         let is_long = case.steps.iter().any(|step| matches!(step, Step::Days));
         let mut player = Player::start(case, if is_long { LONG } else { 1 })?;

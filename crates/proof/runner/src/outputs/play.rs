@@ -14,7 +14,7 @@ use tokio::time::sleep;
 
 use super::requests::{Requests, of_managers, of_viewer};
 use super::story::{EACH_MINUTE, HOSTS, STORY, Step};
-use crate::world::apply_file;
+use crate::world::{apply_file, simulated_time};
 
 const MINUTE: Duration = Duration::from_mins(1);
 const HALF_A_MINUTE: Duration = Duration::from_secs(30);
@@ -62,11 +62,7 @@ pub(super) struct Played {
 
 /// Plays the story.
 pub(super) fn play(looks: Looks) -> Result<Played> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .start_paused(true)
-        .build()
-        .context("start the async runtime")?;
+    let runtime = simulated_time()?;
     runtime.block_on(async {
         let mut player = Player::start(looks).await?;
         for step in &STORY {

@@ -21,7 +21,7 @@ use super::explained::Explained;
 use super::faults;
 use super::journal::Journal;
 use super::recorder::Recorder;
-use crate::world::{PRODUCTS, apply_file};
+use crate::world::{PRODUCTS, apply_file, simulated_time};
 use metal3_files::documents;
 
 /// Journal lines shown with a failure.
@@ -117,11 +117,7 @@ pub(super) struct Files<'a> {
 
 /// Runs a scenario.
 pub(super) fn run(scenario: &Scenario, files: Files<'_>, options: RunOptions) -> Result<Run> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .start_paused(true)
-        .build()
-        .context("start the async runtime")?;
+    let runtime = simulated_time()?;
     runtime.block_on(async {
         let mut runner = Runner::start(scenario, files, options).await?;
         for (number, step) in scenario.steps.iter().enumerate() {

@@ -131,11 +131,7 @@ impl<'a> Repaired<'a> {
 
 fn play(story: impl AsyncFnOnce(&Path) -> Result<()>) {
     let folder = metal3_files::workspace::root().unwrap().join("e2e/scenarios");
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .start_paused(true)
-        .build()
-        .unwrap();
+    let runtime = simulated_time().unwrap();
     runtime.block_on(story(&folder)).unwrap();
 }
 

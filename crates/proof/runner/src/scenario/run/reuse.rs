@@ -172,7 +172,7 @@ fn run_with(seed: u64, size: Size, test: impl AsyncFnOnce(&mut Runner<'_>) -> Re
         own: &folder,
         published: None,
     };
-    paused().block_on(async {
+    simulated_time().unwrap().block_on(async {
         let options = RunOptions {
             seed,
             with_faults: true,
@@ -207,11 +207,6 @@ fn check(before: &BTreeMap<String, Use>, after: &BTreeMap<String, Use>, erasures
         );
     }
     Ok(())
-}
-
-fn paused() -> tokio::runtime::Runtime {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_all().start_paused(true).build().unwrap()
 }
 
 /// Rolls both sets with faults of the seed. Returns how many disks were erased too.
