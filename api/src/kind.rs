@@ -51,7 +51,16 @@ pub trait Kind:
 
     /// The desired state.
     fn spec(&self) -> &Self::Spec;
+
+    /// Decodes a document. It is not generic, so that a program has this code once, however many crates call it.
+    ///
+    /// # Errors
+    /// When the document does not have the shape of the kind: where, and why.
+    fn from_document(document: &Value) -> Result<Self, DocumentError>;
 }
+
+/// Why a document cannot be decoded, and the place in it.
+pub type DocumentError = serde_path_to_error::Error<serde_json::Error>;
 
 /// Encodes a spec with every member that has no default, as the Go managers do; `None` when it is empty.
 pub(crate) fn encode_spec<T: Serialize>(spec: &T) -> Result<Option<Value>, serde_json::Error> {
@@ -159,6 +168,10 @@ macro_rules! kind {
 
             fn spec(&self) -> &$spec {
                 &self.spec
+            }
+
+            fn from_document(document: &serde_json::Value) -> Result<Self, $crate::kind::DocumentError> {
+                serde_path_to_error::deserialize(document)
             }
         }
 

@@ -194,7 +194,7 @@ fn overlay(document: &mut Value, before: &Value, after: &Value) {
 }
 
 fn decode<K: AdmissionRules>(document: &Value) -> Result<K, ReviewError> {
-    serde_path_to_error::deserialize(document).map_err(|error| {
+    K::from_document(document).map_err(|error| {
         let path = beginning(error.path(), LONGEST_PATH);
         let problem = beginning(error.inner(), LONGEST_PROBLEM);
         ReviewError(format!("{path}: {problem}; write it as the schema of {} says", K::KIND))

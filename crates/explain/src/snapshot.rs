@@ -238,7 +238,7 @@ fn decoded<K: Kind>(found: &[Arc<Value>]) -> Arc<Listed<K>> {
 
 /// An object of a kind, in any version that is understood.
 pub(crate) fn decode<K: Kind>(object: &Value) -> Result<K, Unread> {
-    K::deserialize(newest::<K>(object).as_ref()).map_err(|why| Unread::undecodable(&why))
+    K::from_document(newest::<K>(object).as_ref()).map_err(|why| Unread::undecodable(why.inner()))
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ fn is_set<'a>(old: Option<&Value>, new: Option<&'a Value>, annotation: &str) -> 
 /// Whether a saved status would be restored. A Go manager saves the status into the hosts of a paused cluster, which have
 /// one: nothing is restored there.
 fn takes_status(old: Option<&Value>) -> bool {
-    let decoded = old.and_then(|old| serde_json::from_value::<BareMetalHost>(old.clone()).ok());
+    let decoded = old.and_then(|old| BareMetalHost::from_document(old).ok());
     decoded.is_none_or(|host| host.takes_saved_status())
 }
 

@@ -89,7 +89,7 @@ pub(crate) fn findings_of_related(
 }
 
 pub(crate) fn decode<K: metal3_api::kind::Kind>(document: Option<&Value>) -> Option<K> {
-    K::deserialize(document?).ok()
+    K::from_document(document?).ok()
 }
 
 /// An attachment in use cannot be changed or deleted.

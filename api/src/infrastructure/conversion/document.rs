@@ -111,18 +111,14 @@ fn decode<K: Kind>(document: &Value) -> Result<K, ConversionError> {
         );
         members.insert("metadata".into(), metadata);
     }
-    serde_json::from_value(bare).map_err(|error| {
-        let member = |name: &str| document.get(name).cloned().unwrap_or_else(|| json!({}));
-        let field = if serde_json::from_value::<K::Spec>(member("spec")).is_err() {
-            "spec"
-        } else if serde_json::from_value::<K::Status>(member("status")).is_err() {
-            "status"
-        } else {
-            "metadata"
-        };
+    K::from_document(&bare).map_err(|error| {
+        let place = error.path().to_string();
+        let member = place.split(['.', '[']).next().unwrap_or_default();
+        let members = ["spec", "status"];
+        let field = members.into_iter().find(|one| *one == member).unwrap_or("metadata");
         ConversionError::new(
             field,
-            error.to_string(),
+            error.inner().to_string(),
             format!("write the object as the schema of {} says", K::group_version()),
         )
     })
