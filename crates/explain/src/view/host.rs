@@ -7,7 +7,10 @@ use metal3_api::metal3::names::host_condition as conditions;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationalStatus, ProvisioningState as State};
 use metal3_domain::uri::{public_text, redacted_url};
 use serde::Serialize;
+use serde_json::Value;
 
+use crate::read::Unread;
+use crate::snapshot::decode;
 use crate::table::reason_of_error;
 use crate::values::name;
 use crate::walk::conditions::{find, since};
@@ -54,6 +57,14 @@ pub struct HostRow {
 }
 
 impl HostRow {
+    /// The row of a host that is not decoded yet.
+    ///
+    /// # Errors
+    /// When it cannot be decoded.
+    pub fn read(host: &Value) -> Result<Self, Unread> {
+        Ok(Self::of(&decode(host)?))
+    }
+
     /// The row of a host.
     #[must_use]
     pub fn of(host: &BareMetalHost) -> Self {

@@ -9,10 +9,11 @@ use futures::{AsyncRead, AsyncReadExt as _};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ApiResource, ListParams, LogParams};
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, Client};
 use metal3_explain::bundle::{Log, Logs};
 use metal3_explain::{NotRead, ObjectId, Read, Unread};
 use metal3_runtime::lease::{CAPM3_LEASE, HOSTS_LEASE, IPAM_LEASE};
+use serde::Deserialize;
 
 use crate::reader::{Reader, unread};
 
@@ -23,6 +24,44 @@ const LINES: i64 = 5_000;
 const BYTES: usize = 2 << 20;
 /// More Pods than an installation has in a namespace.
 const PODS: usize = 20;
+
+/// The members of a [`Pod`] that matter here: the code that decodes all of them is a large part of a program.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Program {
+    metadata: Metadata,
+    spec: Containers,
+    status: Statuses,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    namespace: String,
+    name: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Containers {
+    containers: Vec<Container>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Statuses {
+    #[serde(rename = "containerStatuses")]
+    containers: Vec<Container>,
+}
+
+/// A container, or its status.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Container {
+    name: String,
+    #[serde(rename = "restartCount")]
+    restarts: u32,
+}
 
 /// Reads them in all namespaces, as the programs are rarely in that of the hosts; who may not list Pods there reads those of the
 /// namespace.
@@ -47,8 +86,8 @@ async fn of_pods(client: &Client, namespace: Option<&str>, logs: &mut Logs) -> b
             return false;
         }
     };
-    let decoded = |pod| serde_json::from_value::<Pod>(pod).ok();
-    let pods: Vec<Pod> = pods.into_iter().filter_map(decoded).collect();
+    let decoded = |pod| serde_json::from_value::<Program>(pod).ok();
+    let pods: Vec<Program> = pods.into_iter().filter_map(decoded).collect();
     let leased = match pods.is_empty() {
         true => Ok(BTreeSet::new()),
         false => leased(&reader).await,
@@ -90,18 +129,18 @@ async fn leased(reader: &Reader) -> Result<BTreeSet<String>, Unread> {
 }
 
 /// The Pods whose logs are read, and why others are left out. Without any lease the label has to do.
-fn chosen(pods: Vec<Pod>, leased: &BTreeSet<String>) -> (Vec<Pod>, Option<String>) {
+fn chosen(pods: Vec<Program>, leased: &BTreeSet<String>) -> (Vec<Program>, Option<String>) {
     let mut left_out = Vec::new();
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut kept = Vec::new();
     for pod in pods {
-        let namespace = pod.namespace().unwrap_or_default();
+        let Metadata { namespace, name } = &pod.metadata;
         let count = counts.entry(namespace.clone()).or_default();
         *count = count.saturating_add(1);
-        if *count <= PODS && (leased.is_empty() || leased.contains(&namespace)) {
+        if *count <= PODS && (leased.is_empty() || leased.contains(namespace)) {
             kept.push(pod);
         } else {
-            left_out.push(format!("{namespace}/{}", pod.name_any()));
+            left_out.push(format!("{namespace}/{name}"));
         }
     }
     let why = left_out.first().map(|first| {
@@ -114,16 +153,12 @@ fn chosen(pods: Vec<Pod>, leased: &BTreeSet<String>) -> (Vec<Pod>, Option<String
 }
 
 /// The log of each container, and that before its last restart.
-async fn of_pod(client: &Client, pod: &Pod, (logs, not_read): &mut Logs) {
-    let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
-    let api: Api<Pod> = Api::namespaced(client.clone(), &namespace);
-    let states = pod
-        .status
-        .as_ref()
-        .and_then(|status| status.container_statuses.as_ref());
-    for container in pod.spec.iter().flat_map(|spec| &spec.containers) {
-        let mut all = states.into_iter().flatten();
-        let is_restarted = all.any(|state| state.name == container.name && state.restart_count > 0);
+async fn of_pod(client: &Client, pod: &Program, (logs, not_read): &mut Logs) {
+    let Metadata { namespace, name } = &pod.metadata;
+    let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
+    for container in &pod.spec.containers {
+        let mut all = pod.status.containers.iter();
+        let is_restarted = all.any(|state| state.name == container.name && state.restarts > 0);
         for previous in [true, false] {
             if previous && !is_restarted {
                 continue;
@@ -135,7 +170,7 @@ async fn of_pod(client: &Client, pod: &Pod, (logs, not_read): &mut Logs) {
                 tail_lines: Some(LINES),
                 ..LogParams::default()
             };
-            let text = match api.log_stream(&name, &wanted).await {
+            let text = match api.log_stream(name, &wanted).await {
                 Ok(stream) => newest(stream).await.map_err(|error| Unread::Failed(error.to_string())),
                 Err(error) => Err(without_log(&error)),
             };
@@ -147,7 +182,7 @@ async fn of_pod(client: &Client, pod: &Pod, (logs, not_read): &mut Logs) {
                     text,
                 }),
                 Err(why) => not_read.push(NotRead {
-                    what: Read::Object(ObjectId::foreign("", "Pod", &name)),
+                    what: Read::Object(ObjectId::foreign("", "Pod", name)),
                     why,
                 }),
             }
@@ -315,8 +350,8 @@ mod tests {
             .map(|pod| serde_json::from_value(pod).unwrap());
         let (kept, left_out) = chosen(pods.collect(), &BTreeSet::new());
         assert_eq!(
-            (kept.len(), kept.last().unwrap().name_any()),
-            (PODS + 1, "b".to_owned())
+            (kept.len(), kept.last().unwrap().metadata.name.as_str()),
+            (PODS + 1, "b")
         );
         assert!(left_out.unwrap().starts_with("5 Pods"));
     }

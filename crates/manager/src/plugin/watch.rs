@@ -12,7 +12,6 @@ use metal3_explain::text::{missing, printable_text};
 use metal3_explain::view::{Filter, HostRow, View, host_line, render};
 use metal3_explain::{NotRead, ObjectId, Read, Snapshot, State, Unread};
 use metal3_runtime::work::{Class, classify};
-use serde::Deserialize as _;
 
 use super::document;
 use crate::output::Output;
@@ -124,13 +123,6 @@ fn refusal(not_read: &NotRead, namespace: Option<&str>, output: Output) -> Resul
     }
 }
 
-fn row(object: &serde_json::Value) -> Result<HostRow, Unread> {
-    match BareMetalHost::deserialize(object) {
-        Ok(host) => Ok(HostRow::of(&host)),
-        Err(error) => Err(Unread::undecodable(&error)),
-    }
-}
-
 /// The rows of hosts, and those that cannot be decoded.
 fn rows(objects: &[serde_json::Value]) -> (Vec<HostRow>, Undecodable) {
     let (mut rows, mut undecodable) = (Vec::new(), Undecodable::new());
@@ -142,7 +134,7 @@ fn rows(objects: &[serde_json::Value]) -> (Vec<HostRow>, Undecodable) {
                 .unwrap_or_default()
                 .to_owned()
         };
-        match row(object) {
+        match HostRow::read(object) {
             Ok(row) => rows.push(row),
             Err(why) => drop(undecodable.insert((text("/metadata/namespace"), text("/metadata/name")), why)),
         }
@@ -264,7 +256,7 @@ fn changed(object: &DynamicObject, is_left: bool, filter: &Filter, shown: &mut S
         meta.namespace.clone().unwrap_or_default(),
         meta.name.clone().unwrap_or_default(),
     );
-    let row = match row(&serde_json::to_value(object)?) {
+    let row = match HostRow::read(&serde_json::to_value(object)?) {
         // It keeps its last row, because its state is not known.
         Err(why) if is_left => {
             let is_named = !shown.undecodable.insert(key.clone());
