@@ -289,6 +289,11 @@ fn metadata_is_passed_through_unchanged() {
 
 #[test]
 fn a_document_that_is_no_object_of_the_group_is_rejected() {
+    let with = |member: &str, value: Value| {
+        let mut document = machine("v1beta1", json!({}));
+        document[member] = value;
+        document
+    };
     for (document, field) in [
         (json!(null), "apiVersion"),
         (json!({ "apiVersion": "v1", "kind": "Secret" }), "apiVersion"),
@@ -302,6 +307,11 @@ fn a_document_that_is_no_object_of_the_group_is_rejected() {
         ),
         (machine("v1beta1", json!(7)), "spec"),
         (machine("v1beta1", json!({ "image": 7 })), "spec"),
+        (with("status", json!({ "ready": "yes" })), "status"),
+        (
+            with("metadata", json!({ "annotations": { CONVERSION_DATA_ANNOTATION: 7 } })),
+            "metadata",
+        ),
     ] {
         let error = convert(&document, Version::V1Beta2).unwrap_err();
         assert_eq!(error.field, field, "{document}");
