@@ -86,8 +86,7 @@ async fn of_pods(client: &Client, namespace: Option<&str>, logs: &mut Logs) -> b
             return false;
         }
     };
-    let decoded = |pod| serde_json::from_value::<Program>(pod).ok();
-    let pods: Vec<Program> = pods.into_iter().filter_map(decoded).collect();
+    let pods = decoded(pods, &mut logs.1);
     let leased = match pods.is_empty() {
         true => Ok(BTreeSet::new()),
         false => leased(&reader).await,
@@ -104,6 +103,23 @@ async fn of_pods(client: &Client, namespace: Option<&str>, logs: &mut Logs) -> b
         of_pod(client, &pod, logs).await;
     }
     true
+}
+
+/// One that cannot be decoded is named.
+fn decoded(pods: Vec<serde_json::Value>, not_read: &mut Vec<NotRead>) -> Vec<Program> {
+    let mut programs = Vec::with_capacity(pods.len());
+    for pod in pods {
+        let name = pod.pointer("/metadata/name").and_then(serde_json::Value::as_str);
+        let what = Read::Object(ObjectId::foreign("", "Pod", name.unwrap_or_default()));
+        match serde_json::from_value(pod) {
+            Ok(program) => programs.push(program),
+            Err(error) => not_read.push(NotRead {
+                what,
+                why: Unread::undecodable(&error),
+            }),
+        }
+    }
+    programs
 }
 
 fn without_pods(why: Unread) -> NotRead {
@@ -354,6 +370,15 @@ mod tests {
             (PODS + 1, "b")
         );
         assert!(left_out.unwrap().starts_with("5 Pods"));
+    }
+
+    #[test]
+    fn pod_that_cannot_be_decoded_is_named() {
+        let mut not_read = Vec::new();
+        let broken = json!({ "metadata": { "name": "b" }, "spec": { "containers": 7 } });
+        let programs = decoded(vec![pod("a", "a"), broken], &mut not_read);
+        assert_eq!((programs.len(), not_read.len()), (1, 1));
+        assert_eq!(not_read[0].what.to_string(), "Pod/b");
     }
 
     /// Who has rights in one namespace gets the logs of that one, and what is missing is named.
