@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::order;
 use metal3_api::meta::Time;
 use metal3_domain::uri::public_text;
 use serde::{Deserialize, Serialize};
@@ -62,8 +63,15 @@ pub(crate) fn lines(events: &[Arc<Value>]) -> Vec<EventLine> {
         .iter()
         .filter_map(|event| Event::deserialize(event.as_ref()).ok());
     let mut lines: Vec<EventLine> = decoded.map(line).collect();
-    lines.sort_by(|a, b| (a.time, &a.reason, &a.message).cmp(&(b.time, &b.reason, &b.message)));
+    sort(&mut lines);
     lines
+}
+
+/// The oldest first.
+pub(crate) fn sort(lines: &mut Vec<EventLine>) {
+    order::sort_by(lines, |a, b| {
+        (a.time, &a.reason, &a.message).cmp(&(b.time, &b.reason, &b.message))
+    });
 }
 
 fn line(event: Event) -> EventLine {

@@ -2,15 +2,14 @@
 //!
 //! Nothing here speaks to Ironic. Messages are masked as in a support bundle: they repeat what BMCs and agents answered.
 
-use std::collections::BTreeMap;
-
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde_json::Value;
 
 use crate::bundle::masked_text;
 use crate::chain::Explanation;
-use crate::events::EventLine;
+use crate::events::{self, EventLine};
+use crate::order;
 
 /// The component that reported an entry without a conductor.
 const IRONIC: &str = "Ironic";
@@ -29,7 +28,7 @@ pub fn parse(text: &str) -> Result<Vec<EventLine>, String> {
         .enumerate()
         .map(|(at, entry)| line(entry).map_err(|why| format!("entry {at}: {why}")))
         .collect::<Result<_, _>>()?;
-    lines.sort_by(|a, b| (a.time, &a.reason, &a.message).cmp(&(b.time, &b.reason, &b.message)));
+    events::sort(&mut lines);
     Ok(lines)
 }
 
@@ -39,7 +38,7 @@ pub fn with_history(mut explanation: Explanation, history: &[EventLine]) -> Expl
     let last = explanation.chain.last();
     if last.is_some_and(|last| last.object.is::<BareMetalHost>()) {
         explanation.events.extend(history.iter().cloned());
-        explanation.events.sort_by_key(|event| event.time);
+        order::sort_by(&mut explanation.events, |a, b| a.time.cmp(&b.time));
     }
     explanation
 }
@@ -51,11 +50,11 @@ fn line(entry: &Value) -> Result<EventLine, String> {
         let name = name.chars().filter(char::is_ascii_alphanumeric);
         name.map(|one| one.to_ascii_lowercase()).collect::<String>()
     };
-    let members: BTreeMap<String, &str> = members
-        .iter()
-        .filter_map(|(name, value)| Some((plain(name), value.as_str()?)))
-        .collect();
-    let text = |name: &str| members.get(name).copied().unwrap_or_default();
+    let text = |name: &str| {
+        let mut members = members.iter();
+        let member = members.find_map(|(other, value)| value.as_str().filter(|_| plain(other) == name));
+        member.unwrap_or_default()
+    };
     let created = text("createdat");
     let time = time(created).ok_or_else(|| format!("created_at {created:?} is not a time"))?;
     let (kind, severity, conductor) = (text("eventtype"), text("severity"), text("conductor"));

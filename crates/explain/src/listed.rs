@@ -3,11 +3,11 @@
 //! A list is decoded once for a snapshot, and each object is found by an index: explaining all objects of a fleet looks at each a
 //! few times. [`work`](crate::work) counts each look, which the private members make complete.
 
-use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use metal3_api::kind::Kind;
 
+use crate::index::Index;
 use crate::read::NotRead;
 use crate::values::name;
 use crate::work;
@@ -18,8 +18,8 @@ pub(crate) struct Listed<K> {
     objects: Vec<K>,
     /// Those that cannot be decoded.
     unreadable: Vec<NotRead>,
-    by_name: OnceLock<BTreeMap<(String, String), usize>>,
-    by_owner: OnceLock<BTreeMap<String, Vec<usize>>>,
+    by_name: OnceLock<Index<(String, String), usize>>,
+    by_owner: OnceLock<Index<String, usize>>,
 }
 
 impl<K> Default for Listed<K> {
@@ -55,33 +55,26 @@ impl<K: Kind> Listed<K> {
     /// The object with this name.
     pub(crate) fn named(&self, namespace: &str, wanted: &str) -> Option<&K> {
         let by_name = self.by_name.get_or_init(|| {
-            let mut by_name = BTreeMap::new();
-            for (at, object) in self.iter().enumerate() {
+            Index::of(self.iter().enumerate().map(|(at, object)| {
                 let meta = object.meta();
-                let key = (meta.namespace.clone().unwrap_or_default(), name(meta).to_owned());
-                by_name.entry(key).or_insert(at);
-            }
-            by_name
+                ((meta.namespace.clone().unwrap_or_default(), name(meta).to_owned()), at)
+            }))
         });
         work::visit();
-        let at = by_name.get(&(namespace.to_owned(), wanted.to_owned()))?;
+        let at = by_name.first(&(namespace.to_owned(), wanted.to_owned()))?;
         self.objects.get(*at)
     }
 
     /// The objects that an object with this UID owns.
     pub(crate) fn owned_by(&self, uid: Option<&str>) -> impl Iterator<Item = &K> {
         let by_owner = self.by_owner.get_or_init(|| {
-            let mut by_owner: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-            for (at, object) in self.iter().enumerate() {
+            Index::of(self.iter().enumerate().flat_map(|(at, object)| {
                 let owners = object.meta().owner_references.as_deref().unwrap_or_default();
-                for owner in owners {
-                    by_owner.entry(owner.uid.clone()).or_default().push(at);
-                }
-            }
-            by_owner
+                owners.iter().map(move |owner| (owner.uid.clone(), at))
+            }))
         });
-        let owned = uid.and_then(|uid| by_owner.get(uid));
-        let owned = owned.into_iter().flatten().filter_map(|at| self.objects.get(*at));
+        let owned = uid.into_iter().flat_map(|uid| by_owner.all(uid));
+        let owned = owned.filter_map(|at| self.objects.get(*at));
         owned.inspect(|_| work::visit())
     }
 }

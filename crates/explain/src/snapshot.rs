@@ -11,10 +11,12 @@ use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::kind::Kind;
 use serde_json::Value;
 
+use crate::index::Index;
 use crate::labels;
 use crate::listed::Listed;
 use crate::object::ObjectId;
 use crate::older::newest;
+use crate::order;
 use crate::read::{NotRead, Read, Unread};
 use crate::values::{name_of, namespace_of};
 use crate::work;
@@ -41,8 +43,8 @@ pub struct Snapshot {
 /// The objects of the lists of a kind.
 #[derive(Debug, Default)]
 struct OfKind {
-    by_name: BTreeMap<String, Arc<Value>>,
-    by_cluster: BTreeMap<String, Vec<Arc<Value>>>,
+    by_name: Index<String, Arc<Value>>,
+    by_cluster: Index<String, Arc<Value>>,
     /// Whether a list without a selector is among the lists: a name that it lacks does not exist.
     is_complete: bool,
 }
@@ -57,16 +59,12 @@ impl Snapshot {
         if let (Read::List { kind, labels }, Ok(found)) = (&read, &found) {
             let of_kind = self.kinds.entry((kind.group.clone(), kind.kind.clone())).or_default();
             of_kind.is_complete |= labels.is_empty();
-            for object in found {
-                work::visit();
-                of_kind
-                    .by_name
-                    .entry(name_of(object).to_owned())
-                    .or_insert_with(|| Arc::clone(object));
-                if let Some(cluster) = cluster_of(object).filter(|_| labels.is_empty()) {
-                    let of_cluster = of_kind.by_cluster.entry(cluster.to_owned()).or_default();
-                    of_cluster.push(Arc::clone(object));
-                }
+            let found = || found.iter().inspect(|_| work::visit());
+            let named = found().map(|object| (name_of(object).to_owned(), Arc::clone(object)));
+            of_kind.by_name.add(named);
+            if labels.is_empty() {
+                let of_cluster = |object: &Arc<Value>| Some((cluster_of(object)?.to_owned(), Arc::clone(object)));
+                of_kind.by_cluster.add(found().filter_map(of_cluster));
             }
         }
         self.answers.insert(read, found);
@@ -113,8 +111,9 @@ impl Snapshot {
                     .strip_prefix(CLUSTER_NAME_LABEL)
                     .and_then(|rest| rest.strip_prefix('='))
                 {
-                    let of_cluster = self.of_kind(kind).and_then(|of_kind| of_kind.by_cluster.get(cluster));
-                    return Some(Ok(of_cluster.cloned().unwrap_or_default()));
+                    let of_kind = self.of_kind(kind).into_iter();
+                    let of_cluster = of_kind.flat_map(|of_kind| of_kind.by_cluster.all(cluster));
+                    return Some(Ok(of_cluster.cloned().collect()));
                 }
                 let selected = found.iter().inspect(|_| work::visit());
                 Some(Ok(selected
@@ -171,27 +170,20 @@ impl Snapshot {
     }
 
     /// The results by the namespaces of their objects. What was not read is unknown in each.
-    pub(crate) fn by_namespace(&self) -> BTreeMap<String, Self> {
-        let mut parts: BTreeMap<String, BTreeMap<&Read, Vec<Arc<Value>>>> = BTreeMap::new();
-        for (read, found) in &self.answers {
-            for object in found.iter().flatten() {
-                work::visit();
-                let of_namespace = parts.entry(namespace_of(object).to_owned()).or_default();
-                of_namespace.entry(read).or_default().push(Arc::clone(object));
+    pub(crate) fn by_namespace(&self) -> Vec<(String, Self)> {
+        let objects = self.answers.values().flatten().flatten().inspect(|_| work::visit());
+        let places = order::set(objects.map(|object| namespace_of(object)));
+        let mut parts: Vec<(String, Self)> = Vec::new();
+        parts.extend(places.into_iter().map(|place| (place.to_owned(), Self::default())));
+        for (read, answer) in &self.answers {
+            let found = answer.iter().flatten().inspect(|_| work::visit());
+            let found = Index::of(found.map(|object| (namespace_of(object), Arc::clone(object))));
+            for (place, part) in &mut parts {
+                let own = answer.as_ref().map(|_| found.all(place.as_str()).cloned().collect());
+                part.store(read.clone(), own.map_err(Clone::clone));
             }
         }
-        let snapshot = |mut found: BTreeMap<&Read, Vec<Arc<Value>>>| {
-            let mut snapshot = Self::default();
-            for (read, answer) in &self.answers {
-                let own = answer.as_ref().map(|_| found.remove(read).unwrap_or_default());
-                snapshot.store(read.clone(), own.map_err(Clone::clone));
-            }
-            snapshot
-        };
         parts
-            .into_iter()
-            .map(|(place, found)| (place, snapshot(found)))
-            .collect()
     }
 
     /// All results.
@@ -203,7 +195,7 @@ impl Snapshot {
 impl OfKind {
     /// The object of this name, or none if it does not exist. `None` if it is still to be read.
     fn find(&self, name: &str) -> Option<Vec<Arc<Value>>> {
-        match self.by_name.get(name) {
+        match self.by_name.first(name) {
             Some(found) => Some(vec![Arc::clone(found)]),
             None => self.is_complete.then(Vec::new),
         }

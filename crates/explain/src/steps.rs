@@ -3,6 +3,7 @@
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationMetric};
 
+use crate::order;
 use crate::values::name;
 
 /// A step of a host's life.
@@ -66,7 +67,7 @@ impl Step {
             (end >= start).then(|| ((end.get() - start.get()).num_seconds(), name(&host.metadata)))
         });
         let mut completed: Vec<(i64, &str)> = completed.collect();
-        completed.sort_unstable();
+        order::sort(&mut completed);
         completed
     }
 }

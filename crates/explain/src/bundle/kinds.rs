@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::mask::MASK;
 use crate::object::{KINDS, LISTED, ObjectId, SECRET, WITHOUT_WAITS};
+use crate::order;
 use crate::read::Read;
 use crate::snapshot::Snapshot;
 use crate::values::text;
@@ -92,7 +93,7 @@ pub(super) fn of(snapshot: &Snapshot) -> BTreeSet<ObjectId> {
         Read::List { kind, .. } => Some(kind.clone()),
         Read::Object(_) | Read::Events(_) => None,
     });
-    kinds.collect()
+    order::set(kinds)
 }
 
 /// The kind of the object that an Event is about.

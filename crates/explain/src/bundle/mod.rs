@@ -6,8 +6,6 @@ mod kinds;
 mod mask;
 pub mod tar;
 
-use std::collections::BTreeSet;
-
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::yaml;
@@ -15,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::chain::State;
 use crate::object::{KINDS, ObjectId, SECRET};
+use crate::order;
 use crate::read::{NotRead, Read, Unread};
 use crate::snapshot::Snapshot;
 use crate::text::{missing, printable_text};
@@ -45,7 +44,7 @@ pub fn further(snapshot: &Snapshot) -> Vec<Read> {
         .answers()
         .filter_map(|(_, answer)| answer.as_ref().ok())
         .flatten();
-    let referred: BTreeSet<ObjectId> = objects.flat_map(|object| kinds::referred(object)).collect();
+    let referred = order::set(objects.flat_map(|object| kinds::referred(object)));
     let lists = referred.difference(&known).map(|kind| Read::List {
         kind: kind.clone(),
         labels: String::new(),
@@ -124,7 +123,7 @@ pub fn files(snapshot: &Snapshot, logs: &Logs, namespace: Option<&str>, now: Tim
             ));
         }
     }
-    files.sort();
+    order::sort(&mut files);
     files
 }
 

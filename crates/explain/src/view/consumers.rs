@@ -1,7 +1,5 @@
 //! Who uses which host, and machines without one.
 
-use std::collections::BTreeSet;
-
 use metal3_api::cluster::Machine;
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::infrastructure::names::HOST_ANNOTATION;
@@ -10,7 +8,9 @@ use metal3_api::kind::Kind as _;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde::Serialize;
 
+use crate::index::Index;
 use crate::listed::Listed;
+use crate::order;
 use crate::read::Read;
 use crate::values::name;
 use crate::walk::conditions::first_bad;
@@ -45,21 +45,26 @@ pub(super) fn rows(walk: &mut Walk<'_>) -> Vec<ConsumerRow> {
     let of_hosts = hosts.iter().flat_map(|hosts| hosts.iter());
     let mut rows: Vec<ConsumerRow> = of_hosts.map(|host| of_host(host, machines.as_deref())).collect();
     // Of machines that hosts name. While hosts are not known, the annotation of the machine counts.
-    let consumers: Option<BTreeSet<(String, String)>> = hosts
-        .as_ref()
-        .map(|hosts| hosts.iter().filter_map(consumer_of).collect());
+    let consumers: Option<Index<(String, String), ()>> = hosts.as_ref().map(|hosts| {
+        let used = hosts.iter().filter_map(consumer_of);
+        Index::of(used.map(|consumer| (consumer, ())))
+    });
     let has_host = |machine: &&Metal3Machine| match &consumers {
         Some(consumers) => {
             let namespace = machine.metadata.namespace.clone().unwrap_or_default();
             let is_partial = hosts.as_ref().is_some_and(|hosts| !hosts.unreadable().is_empty());
-            consumers.contains(&(namespace, name(&machine.metadata).to_owned()))
+            consumers
+                .first(&(namespace, name(&machine.metadata).to_owned()))
+                .is_some()
                 || (is_partial && annotated(machine).is_some())
         }
         None => annotated(machine).is_some(),
     };
     let of_machines = machines.iter().flat_map(|machines| machines.iter());
     rows.extend(of_machines.filter(|machine| !has_host(machine)).map(of_machine));
-    rows.sort_by_cached_key(|row| (row.namespace.clone(), row.host.is_none(), row.clone()));
+    order::sort_by(&mut rows, |a, b| {
+        (&a.namespace, a.host.is_none(), a).cmp(&(&b.namespace, b.host.is_none(), b))
+    });
     rows
 }
 

@@ -3,6 +3,7 @@
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 
 use super::host::HostRow;
+use crate::order;
 use crate::read::Read;
 use crate::walk::Walk;
 
@@ -53,6 +54,6 @@ pub(super) fn rows(walk: &mut Walk<'_>, filter: &Filter) -> Vec<HostRow> {
         .unwrap_or_default();
     let rows = hosts.iter().map(HostRow::of).filter(|row| filter.matches(row));
     let mut rows: Vec<HostRow> = rows.collect();
-    rows.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
+    order::sort_by(&mut rows, |a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
     rows
 }

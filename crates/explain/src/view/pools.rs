@@ -1,7 +1,5 @@
 //! Pools of addresses: how many are free, and who holds which.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::{self, IPAddressClaim};
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
@@ -9,6 +7,8 @@ use metal3_api::kind::Kind as _;
 use metal3_api::meta::{Condition, ConditionStatus};
 use serde::Serialize;
 
+use crate::index::Index;
+use crate::order;
 use crate::read::Read;
 use crate::values::name;
 use crate::walk::Walk;
@@ -72,6 +72,9 @@ pub struct Holder {
     pub owner: Option<String>,
 }
 
+/// Namespace and name of a pool. The name of one of another provider begins with its kind.
+type Key = (String, String);
+
 /// What keeps a pool from serving claims.
 const ORDER: [Bad; 3] = [
     ("Paused", ConditionStatus::True),
@@ -81,35 +84,35 @@ const ORDER: [Bad; 3] = [
 
 pub(super) fn rows(walk: &mut Walk<'_>, only: Option<&str>) -> Vec<PoolRow> {
     let pools = walk.each::<IPPool>(&Read::list::<IPPool>(None));
-    let mut holders = Holders::of(walk);
-    let mut waiting = waiting(walk, &holders);
+    let holders = holders(walk);
+    let waiting = waiting(walk, holders.as_ref());
     let mut rows: Vec<PoolRow> = Vec::new();
-    for pool in pools.iter().flat_map(|pools| pools.iter()) {
-        let key = (
-            pool.metadata.namespace.clone().unwrap_or_default(),
-            name(&pool.metadata).to_owned(),
-        );
-        let held = holders.0.as_mut().map(|all| all.remove(&key).unwrap_or_default());
+    let pools = pools
+        .iter()
+        .flat_map(|pools| pools.iter())
+        .map(|pool| (key(pool), pool));
+    let pools = Index::of(pools);
+    for (key, pool) in pools.entries() {
+        let held = holders.as_ref().map(|all| all.all(key).cloned().collect());
         rows.push(PoolRow {
-            waiting: waiting.remove(&key).unwrap_or_default(),
+            waiting: waiting.all(key).cloned().collect(),
             ..row(pool, held)
         });
     }
     // Pools of other providers, whose sizes are not known here. Without the right to read pools those of this project are among
     // them.
-    for (key, held) in holders.0.into_iter().flatten() {
-        let waiting = waiting.remove(&key).unwrap_or_default();
-        let (namespace, name) = key;
+    let keys_of_holders = holders.iter().flat_map(|all| all.entries()).map(|(key, _)| key);
+    let keys_of_claims = waiting.entries().iter().map(|(key, _)| key);
+    let mut others: Vec<&Key> = keys_of_holders.chain(keys_of_claims).collect();
+    order::sort(&mut others);
+    others.dedup();
+    for key in others.into_iter().filter(|key| pools.first(*key).is_none()) {
+        let held: Vec<Holder> = holders.iter().flat_map(|all| all.all(key)).cloned().collect();
+        let (namespace, name) = key.clone();
         rows.push(PoolRow {
-            used: Some(held.len().to_string()),
-            holders: Some(sorted(held)),
-            waiting,
-            ..PoolRow::named(namespace, name)
-        });
-    }
-    for ((namespace, name), waiting) in waiting {
-        rows.push(PoolRow {
-            waiting,
+            used: (!held.is_empty()).then(|| held.len().to_string()),
+            holders: (!held.is_empty()).then(|| sorted(held)),
+            waiting: waiting.all(key).cloned().collect(),
             ..PoolRow::named(namespace, name)
         });
     }
@@ -118,7 +121,7 @@ pub(super) fn rows(walk: &mut Walk<'_>, only: Option<&str>) -> Vec<PoolRow> {
         only.is_none_or(|only| only == row.name || only == bare)
     };
     rows.retain(is_wanted);
-    rows.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
+    order::sort_by(&mut rows, |a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
     rows
 }
 
@@ -138,6 +141,11 @@ impl PoolRow {
     }
 }
 
+fn key(pool: &IPPool) -> Key {
+    let namespace = pool.metadata.namespace.clone().unwrap_or_default();
+    (namespace, name(&pool.metadata).to_owned())
+}
+
 fn row(pool: &IPPool, held: Option<Vec<Holder>>) -> PoolRow {
     let status = &pool.status;
     let counted = held.as_ref().map(|held| held.len().to_string());
@@ -154,77 +162,72 @@ fn row(pool: &IPPool, held: Option<Vec<Holder>>) -> PoolRow {
 }
 
 fn sorted(mut held: Vec<Holder>) -> Vec<Holder> {
-    held.sort_by_key(|holder| (holder.address.parse::<std::net::IpAddr>().ok(), holder.address.clone()));
+    let parsed = |holder: &Holder| holder.address.parse::<std::net::IpAddr>().ok();
+    order::sort_by(&mut held, |a, b| (parsed(a), &a.address).cmp(&(parsed(b), &b.address)));
     held
 }
 
-/// The holders of addresses by namespace and pool. The name of a pool of another provider begins with its kind. Absent: addresses
-/// may not be read.
-struct Holders(Option<BTreeMap<(String, String), Vec<Holder>>>);
-
-impl Holders {
-    fn of(walk: &mut Walk<'_>) -> Self {
-        let own = walk.each::<IPAddress>(&Read::list::<IPAddress>(None));
-        let general = walk.each::<cluster::IPAddress>(&Read::list::<cluster::IPAddress>(None));
-        let claims = walk.each::<IPClaim>(&Read::list::<IPClaim>(None)).unwrap_or_default();
-        let general_claims = walk
-            .each::<IPAddressClaim>(&Read::list::<IPAddressClaim>(None))
-            .unwrap_or_default();
-        if own.is_none() && general.is_none() {
-            return Self(None);
-        }
-        let mut all: BTreeMap<(String, String), Vec<Holder>> = BTreeMap::new();
-        for address in own.iter().flat_map(|all| all.iter()) {
-            let namespace = address.metadata.namespace.clone().unwrap_or_default();
-            let claim = address.spec.claim.name.clone().unwrap_or_default();
-            let holder = Holder {
-                address: address.spec.address.to_string(),
-                owner: claims
-                    .named(&namespace, &claim)
-                    .and_then(|claim| owner(&claim.metadata)),
-                claim,
-            };
-            let pool = address.spec.pool.name.clone().unwrap_or_default();
-            all.entry((namespace, pool)).or_default().push(holder);
-        }
-        for address in general.iter().flat_map(|all| all.iter()) {
-            let namespace = address.metadata.namespace.clone().unwrap_or_default();
-            let claim = &address.spec.claim_ref.name;
-            let holder = Holder {
-                address: address.spec.address.clone(),
-                owner: general_claims
-                    .named(&namespace, claim)
-                    .and_then(|claim| owner(&claim.metadata)),
-                claim: format!("{}/{claim}", IPAddressClaim::KIND),
-            };
-            let pool = &address.spec.pool_ref;
-            let pool = name_of(&pool.api_group, &pool.kind, &pool.name);
-            all.entry((namespace, pool)).or_default().push(holder);
-        }
-        Self(Some(all))
+/// The holders of addresses. Absent: addresses may not be read.
+fn holders(walk: &mut Walk<'_>) -> Option<Index<Key, Holder>> {
+    let own = walk.each::<IPAddress>(&Read::list::<IPAddress>(None));
+    let general = walk.each::<cluster::IPAddress>(&Read::list::<cluster::IPAddress>(None));
+    let claims = walk.each::<IPClaim>(&Read::list::<IPClaim>(None)).unwrap_or_default();
+    let general_claims = walk
+        .each::<IPAddressClaim>(&Read::list::<IPAddressClaim>(None))
+        .unwrap_or_default();
+    if own.is_none() && general.is_none() {
+        return None;
     }
+    let mut all: Vec<(Key, Holder)> = Vec::new();
+    for address in own.iter().flat_map(|all| all.iter()) {
+        let namespace = address.metadata.namespace.clone().unwrap_or_default();
+        let claim = address.spec.claim.name.clone().unwrap_or_default();
+        let holder = Holder {
+            address: address.spec.address.to_string(),
+            owner: claims
+                .named(&namespace, &claim)
+                .and_then(|claim| owner(&claim.metadata)),
+            claim,
+        };
+        let pool = address.spec.pool.name.clone().unwrap_or_default();
+        all.push(((namespace, pool), holder));
+    }
+    for address in general.iter().flat_map(|all| all.iter()) {
+        let namespace = address.metadata.namespace.clone().unwrap_or_default();
+        let claim = &address.spec.claim_ref.name;
+        let holder = Holder {
+            address: address.spec.address.clone(),
+            owner: general_claims
+                .named(&namespace, claim)
+                .and_then(|claim| owner(&claim.metadata)),
+            claim: format!("{}/{claim}", IPAddressClaim::KIND),
+        };
+        let pool = &address.spec.pool_ref;
+        let pool = name_of(&pool.api_group, &pool.kind, &pool.name);
+        all.push(((namespace, pool), holder));
+    }
+    Some(Index::of(all))
 }
 
-/// The claims without address, by namespace and pool. One whose address exists is served: its status follows.
-fn waiting(walk: &mut Walk<'_>, holders: &Holders) -> BTreeMap<(String, String), Vec<WaitingClaim>> {
+/// The claims without address. One whose address exists is served: its status follows.
+fn waiting(walk: &mut Walk<'_>, holders: Option<&Index<Key, Holder>>) -> Index<Key, WaitingClaim> {
     const READY: Bad = ("Ready", ConditionStatus::False);
     let own = walk.each::<IPClaim>(&Read::list::<IPClaim>(None)).unwrap_or_default();
     let general = walk
         .each::<IPAddressClaim>(&Read::list::<IPAddressClaim>(None))
         .unwrap_or_default();
-    let all = holders.0.iter().flatten();
-    let held: BTreeSet<(&str, &str)> = all
-        .flat_map(|((namespace, _), held)| held.iter().map(|one| (namespace.as_str(), one.claim.as_str())))
-        .collect();
-    let mut found: BTreeMap<(String, String), Vec<WaitingClaim>> = BTreeMap::new();
+    let held = holders.into_iter().flat_map(|all| all.entries());
+    let held = Index::of(held.map(|((namespace, _), one)| ((namespace.as_str(), one.claim.as_str()), ())));
+    let mut found: Vec<(Key, WaitingClaim)> = Vec::new();
     let mut add = |meta: &ObjectMeta, claim: String, pool: String, all: &[Condition]| {
         let namespace = meta.namespace.clone().unwrap_or_default();
-        if meta.deletion_timestamp.is_none() && !held.contains(&(namespace.as_str(), claim.as_str())) {
-            found.entry((namespace, pool)).or_default().push(WaitingClaim {
+        if meta.deletion_timestamp.is_none() && held.first(&(namespace.as_str(), claim.as_str())).is_none() {
+            let waiting = WaitingClaim {
                 claim,
                 owner: owner(meta),
                 reason: first_bad(all, &[READY]).map(|bad| bad.reason.clone()),
-            });
+            };
+            found.push(((namespace, pool), waiting));
         }
     };
     for claim in own.iter().filter(|claim| claim.status.address.is_none()) {
@@ -242,8 +245,8 @@ fn waiting(walk: &mut Walk<'_>, holders: &Holders) -> BTreeMap<(String, String),
         let of = format!("{}/{}", IPAddressClaim::KIND, name(&claim.metadata));
         add(&claim.metadata, of, pool, &claim.status.conditions);
     }
-    found.values_mut().for_each(|claims| claims.sort());
-    found
+    order::sort_by(&mut found, |a, b| a.1.cmp(&b.1));
+    Index::of(found)
 }
 
 /// The name of a pool; with its kind before it if it is another provider's.

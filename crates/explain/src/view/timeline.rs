@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::chain::State;
 use crate::events::EventLine;
 use crate::object::ObjectId;
+use crate::order;
 use crate::read::Read;
 use crate::table::{Area, reason_of_error};
 use crate::walk::conditions::since;
@@ -69,7 +70,7 @@ pub(super) fn moments(walk: &mut Walk<'_>, name: &str, history: &[EventLine]) ->
     let events = crate::events::lines(&events.unwrap_or_default());
     moments.extend(events.into_iter().map(of_event));
     moments.extend(history.iter().cloned().map(of_history));
-    moments.sort();
+    order::sort(&mut moments);
     (State::Ready, moments)
 }
 

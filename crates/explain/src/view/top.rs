@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::host::HostRow;
 use crate::listed::Listed;
+use crate::order;
 use crate::read::Read;
 use crate::steps::{Step, median};
 use crate::values::name;
@@ -89,7 +90,9 @@ pub(super) fn top(walk: &mut Walk<'_>, now: Time) -> Top {
     let machines: Arc<Listed<Metal3Machine>> = walk.each(&Read::list::<Metal3Machine>(None)).unwrap_or_default();
     let mut waits: Vec<WaitRow> = hosts.iter().filter_map(|host| waiting_host(host, now)).collect();
     waits.extend(machines.iter().filter_map(|machine| waiting_machine(machine, now)));
-    waits.sort_by(|a, b| (a.since, &a.namespace, &a.object).cmp(&(b.since, &b.namespace, &b.object)));
+    order::sort_by(&mut waits, |a, b| {
+        (a.since, &a.namespace, &a.object).cmp(&(b.since, &b.namespace, &b.object))
+    });
     waits.truncate(MOST);
     Top {
         steps: steps(&hosts),
@@ -126,7 +129,9 @@ fn errors(hosts: &Listed<BareMetalHost>) -> Vec<ErrorRow> {
         })
     });
     let mut rows: Vec<ErrorRow> = rows.collect();
-    rows.sort_by(|a, b| (-a.count, &a.namespace, &a.host).cmp(&(-b.count, &b.namespace, &b.host)));
+    order::sort_by(&mut rows, |a, b| {
+        (-a.count, &a.namespace, &a.host).cmp(&(-b.count, &b.namespace, &b.host))
+    });
     rows.truncate(MOST);
     rows
 }

@@ -15,8 +15,10 @@ use serde_json::Value;
 
 use super::host::HostRow;
 use crate::chain::{Link, State};
+use crate::index::Index;
 use crate::listed::Listed;
 use crate::object::ObjectId;
+use crate::order;
 use crate::read::Read;
 use crate::values::name;
 use crate::walk::cluster::is_control_plane;
@@ -119,15 +121,16 @@ fn worker_nodes(
     deployments: &Listed<MachineDeployment>,
     parts: &Parts,
 ) -> Vec<Node> {
-    let mut of_deployments: BTreeMap<Option<&str>, Vec<&Machine>> = BTreeMap::new();
-    for machine in workers {
-        of_deployments.entry(deployment_of(machine)).or_default().push(machine);
-    }
+    let of_deployments = Index::of(
+        workers
+            .iter()
+            .map(|machine| (deployment_of(machine).unwrap_or_default(), *machine)),
+    );
     let mut nodes = Vec::new();
     for deployment in by_name(deployments) {
         let deployment = name(&deployment.metadata);
-        let own = of_deployments.remove(&Some(deployment)).unwrap_or_default();
-        let children = own.into_iter().map(|machine| machine_node(walk, machine, parts));
+        let own = of_deployments.all(deployment);
+        let children = own.map(|machine| machine_node(walk, machine, parts));
         let children = children.collect();
         let id = ObjectId::of::<MachineDeployment>(deployment);
         nodes.push(Node {
@@ -135,8 +138,11 @@ fn worker_nodes(
             ..node(walk, id)
         });
     }
-    let mut others: Vec<&Machine> = of_deployments.into_values().flatten().collect();
-    others.sort_by_key(|machine| name(&machine.metadata));
+    let known = Index::of(deployments.iter().map(|one| (name(&one.metadata), ())));
+    let others = of_deployments.entries().iter();
+    let others = others.filter(|(deployment, _)| known.first(*deployment).is_none());
+    let mut others: Vec<&Machine> = others.map(|(_, machine)| *machine).collect();
+    sort_by_name(&mut others);
     nodes.extend(others.into_iter().map(|machine| machine_node(walk, machine, parts)));
     nodes
 }
@@ -158,8 +164,12 @@ fn listed<K: Kind>(walk: &mut Walk<'_>, cluster: Option<&str>) -> Arc<Listed<K>>
 /// The objects in the order of names.
 fn by_name<K: Kind>(listed: &Listed<K>) -> Vec<&K> {
     let mut found: Vec<&K> = listed.iter().collect();
-    found.sort_by(|a, b| name(a.meta()).cmp(name(b.meta())));
+    sort_by_name(&mut found);
     found
+}
+
+fn sort_by_name<K: Kind>(found: &mut Vec<&K>) {
+    order::sort_by(found, |a, b| name(a.meta()).cmp(name(b.meta())));
 }
 
 /// An object with what it waits for itself.
@@ -238,7 +248,7 @@ fn data_node(walk: &mut Walk<'_>, data: &Metal3Data, parts: &Parts) -> Node {
     let mut data_node = node(walk, ObjectId::of::<Metal3Data>(name(&data.metadata)));
     let uid = data.metadata.uid.as_deref();
     let mut claims: Vec<&IPClaim> = parts.ip_claims.owned_by(uid).collect();
-    claims.sort_by_key(|claim| name(&claim.metadata));
+    sort_by_name(&mut claims);
     for claim in claims {
         let mut claim_node = node(walk, ObjectId::of::<IPClaim>(name(&claim.metadata)));
         let granted = claim
@@ -257,10 +267,9 @@ fn data_node(walk: &mut Walk<'_>, data: &Metal3Data, parts: &Parts) -> Node {
 
 fn host_details(host: &BareMetalHost) -> BTreeMap<&'static str, String> {
     let row = HostRow::of(host);
-    let mut details = BTreeMap::from([
-        ("state", row.state),
-        ("power", super::text::power(row.online, row.powered_on)),
-    ]);
+    let mut details = BTreeMap::new();
+    details.insert("state", row.state);
+    details.insert("power", super::text::power(row.online, row.powered_on));
     details.extend(row.bmc.map(|bmc| ("bmc", bmc)));
     details.extend(row.image.map(|image| ("image", image)));
     details.extend(disk(host).map(|disk| ("disk", disk)));

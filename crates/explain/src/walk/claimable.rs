@@ -20,6 +20,7 @@ use super::host::is_unavailable;
 use super::{End, Next, Walk, is_deleting, owner};
 use crate::listed::Listed;
 use crate::object::ObjectId;
+use crate::order;
 use crate::values::name;
 use crate::work;
 
@@ -200,7 +201,8 @@ impl Unavailable {
             is_left && !is_excluded(host) && !is_kept(host) && is_unavailable(host)
         };
         let mut free: Vec<&BareMetalHost> = hosts.iter().filter(is_free).collect();
-        free.sort_by_key(|host| (host.status.error_type.is_none(), name(&host.metadata).to_owned()));
+        let place = |host: &BareMetalHost| (host.status.error_type.is_none(), name(&host.metadata).to_owned());
+        order::sort_by(&mut free, |a, b| place(a).cmp(&place(b)));
         let labels = |host: &BareMetalHost| host.metadata.labels.clone().unwrap_or_default();
         let free = free
             .into_iter()

@@ -12,6 +12,7 @@ use super::conditions::{Bad, find, first_bad, link, reason_link, since};
 use super::{End, Next, Walk, explain_part, in_namespace, is_deleting, owner};
 use crate::chain::{Link, State};
 use crate::object::ObjectId;
+use crate::order;
 use crate::read::Read;
 use crate::table::{Actor, Area};
 use crate::values::name;
@@ -52,13 +53,14 @@ impl Walk<'_> {
         let total = machines.len();
         let mut waiting: Vec<&Machine> = machines.iter().filter(|one| deleting || !is_running(one)).collect();
         // Workers are deleted first, and are created last.
-        waiting.sort_by_key(|one| {
+        let turn = |one: &Machine| {
             (
                 deleting && !is_deleting(&one.metadata),
                 is_control_plane(one) == deleting,
                 age(one),
             )
-        });
+        };
+        order::sort_by(&mut waiting, |a, b| turn(a).cmp(&turn(b)));
         if let Some(first) = waiting.first() {
             let (count, verb) = (waiting.len(), if deleting { "exist" } else { "are not ready" });
             let title = format!("{count} of {total} machines {verb}");
