@@ -1,6 +1,6 @@
 //! The reads of commands, with the viewer's own rights.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 use kube::api::{ApiResource, DynamicObject, ListParams};
@@ -30,9 +30,10 @@ pub(crate) struct Listed {
 pub(crate) struct Reader {
     client: Client,
     namespace: Option<String>,
-    groups: BTreeMap<String, ApiGroup>,
+    /// By their names. Few.
+    groups: Vec<(String, ApiGroup)>,
     /// Kinds that the server has only in another version than the preferred one, by group and kind.
-    others: BTreeMap<(String, String), ApiResource>,
+    others: Vec<((String, String), ApiResource)>,
 }
 
 /// Why a request has no result.
@@ -67,8 +68,8 @@ impl Reader {
         Self {
             client: client.clone(),
             namespace: namespace.map(ToOwned::to_owned),
-            groups: BTreeMap::new(),
-            others: BTreeMap::new(),
+            groups: Vec::new(),
+            others: Vec::new(),
         }
     }
 
@@ -100,7 +101,7 @@ impl Reader {
         match self.answer(read, &resource).await {
             Err(Refused::OtherVersion(other)) => {
                 let key = (kind.group.clone(), kind.kind.clone());
-                self.others.insert(key, other.clone());
+                self.others.push((key, other.clone()));
                 let answer = self.answer(read, &other).await;
                 answer.map_err(|why| why.into_unread(&other))
             }
@@ -228,22 +229,23 @@ impl Reader {
     /// Version and plural of a kind. Those of other providers' kinds are discovered, once for a group.
     pub(crate) async fn resource(&mut self, object: &ObjectId) -> Result<ApiResource, Unread> {
         let key = (object.group.clone(), object.kind.clone());
-        if let Some(other) = self.others.get(&key) {
+        if let Some((_, other)) = self.others.iter().find(|(of, _)| *of == key) {
             return Ok(other.clone());
         }
         if let Some(known) = object.served() {
             let kind = GroupVersionKind::gvk(known.group, known.version, known.kind);
             return Ok(ApiResource::from_gvk_with_plural(&kind, known.plural));
         }
-        if !self.groups.contains_key(&object.group) {
+        if !self.groups.iter().any(|(name, _)| *name == object.group) {
             let group = discovery::group(&self.client, &object.group).await;
             let group = group.map_err(|error| undiscovered(&error))?;
-            self.groups.insert(object.group.clone(), group);
+            self.groups.push((object.group.clone(), group));
         }
         let found = self
             .groups
-            .get(&object.group)
-            .and_then(|group| group.recommended_kind(&object.kind));
+            .iter()
+            .find(|(name, _)| *name == object.group)
+            .and_then(|(_, group)| group.recommended_kind(&object.kind));
         found.map(|(resource, _)| resource).ok_or(Unread::NotInstalled)
     }
 }

@@ -1,6 +1,6 @@
 //! `hosts -w`: the table, then each host that changes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::pin::pin;
 
 use anyhow::{Context as _, Result};
@@ -19,15 +19,17 @@ use crate::reader::{Reader, unread};
 
 /// Namespace and name.
 type Key = (String, String);
-/// The hosts of a list that cannot be decoded, and why.
-type Undecodable = BTreeMap<Key, Unread>;
+/// The hosts of a list. One that cannot be decoded is there with the reason.
+type Listed = Vec<(Key, Result<HostRow, Unread>)>;
+/// The hosts that were printed.
+type Shown = BTreeMap<Key, Printed>;
 
-/// What was printed last.
+/// What was printed last about a host.
 #[derive(Default)]
-struct Shown {
-    rows: BTreeMap<Key, HostRow>,
-    /// The hosts that were named because they cannot be decoded.
-    undecodable: BTreeSet<Key>,
+struct Printed {
+    row: Option<HostRow>,
+    /// Whether it was named because it cannot be decoded.
+    is_named: bool,
 }
 
 /// What is printed about a host.
@@ -58,7 +60,7 @@ pub(super) async fn hosts(
     let kind = ObjectId::of::<BareMetalHost>("");
     let resource = reader.resource(&kind).await.map_err(|why| anyhow::anyhow!("{why}"))?;
     let what = || Read::selected::<BareMetalHost>(&filter.labels);
-    let (mut shown, mut is_first) = (Shown::default(), true);
+    let (mut shown, mut is_first) = (Shown::new(), true);
     let line = |change: &Change| match change {
         Change::Row(row) => line(row, output, namespace.is_none(), now()),
         Change::NotRead(not_read) => refusal(not_read, namespace, output),
@@ -77,7 +79,7 @@ pub(super) async fn hosts(
             Err(why) => anyhow::bail!("list the hosts again: {why}"),
         };
         let is_refused = answer.is_err();
-        let (rows, undecodable) = rows(answer.as_deref().unwrap_or_default());
+        let changes = changes(&mut shown, rows(answer.as_deref().unwrap_or_default()), filter);
         if is_first {
             let mut snapshot = Snapshot::default();
             snapshot.insert(what(), answer);
@@ -90,14 +92,10 @@ pub(super) async fn hosts(
             if is_refused {
                 return Ok(report.state);
             }
-            // The table names those that cannot be decoded.
-            shown = Shown {
-                rows: selected(rows, filter),
-                undecodable: undecodable.into_keys().collect(),
-            };
+            // The table has all of them, and names those that cannot be decoded.
             is_first = false;
         } else {
-            for change in changes(&mut shown, rows, undecodable, filter) {
+            for change in changes {
                 print(&line(&change)?);
             }
         }
@@ -123,23 +121,17 @@ fn refusal(not_read: &NotRead, namespace: Option<&str>, output: Output) -> Resul
     }
 }
 
-/// The rows of hosts, and those that cannot be decoded.
-fn rows(objects: &[serde_json::Value]) -> (Vec<HostRow>, Undecodable) {
-    let (mut rows, mut undecodable) = (Vec::new(), Undecodable::new());
-    for object in objects {
-        let text = |place| {
-            object
-                .pointer(place)
-                .and_then(serde_json::Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
-        match HostRow::read(object) {
-            Ok(row) => rows.push(row),
-            Err(why) => drop(undecodable.insert((text("/metadata/namespace"), text("/metadata/name")), why)),
-        }
-    }
-    (rows, undecodable)
+/// The rows of hosts.
+fn rows(objects: &[serde_json::Value]) -> Listed {
+    let row = |object: &serde_json::Value| {
+        let text = |place| object.pointer(place).and_then(serde_json::Value::as_str);
+        let text = |place| text(place).unwrap_or_default().to_owned();
+        (
+            (text("/metadata/namespace"), text("/metadata/name")),
+            HostRow::read(object),
+        )
+    };
+    objects.iter().map(row).collect()
 }
 
 /// What names a host that cannot be decoded.
@@ -159,38 +151,40 @@ fn line(row: &HostRow, output: Output, is_wide: bool, now: Time) -> Result<Strin
     }
 }
 
-fn key(row: &HostRow) -> Key {
-    (row.namespace.clone(), row.name.clone())
-}
-
-fn selected(rows: Vec<HostRow>, filter: &Filter) -> BTreeMap<Key, HostRow> {
-    let rows = rows.into_iter().filter(|row| filter.matches(row));
-    rows.map(|row| (key(&row), row)).collect()
-}
-
 /// What differs after a new list. A host that cannot be decoded keeps its last row, and is named once.
-fn changes(shown: &mut Shown, rows: Vec<HostRow>, undecodable: Undecodable, filter: &Filter) -> Vec<Change> {
-    let mut listed = selected(rows, filter);
-    let kept = shown.rows.iter().filter(|(key, _)| undecodable.contains_key(*key));
-    listed.extend(kept.map(|(key, row)| (key.clone(), row.clone())));
-    let left = shown.rows.iter().filter(|(key, _)| !listed.contains_key(*key));
-    let gone: Vec<Change> = left.map(|(_, row)| Change::Row(gone(row))).collect();
-    let changed = listed.iter().filter(|(key, row)| shown.rows.get(*key) != Some(row));
-    let changed: Vec<Change> = changed.map(|(_, row)| Change::Row(row.clone())).collect();
-    let names: BTreeSet<Key> = undecodable.keys().cloned().collect();
-    let unknown = undecodable
-        .into_iter()
-        .filter(|(key, _)| !shown.undecodable.contains(key));
-    let unknown: Vec<Change> = unknown.map(|(key, why)| not_read(&key, why)).collect();
-    *shown = Shown {
-        rows: listed,
-        undecodable: names,
-    };
-    gone.into_iter().chain(changed).chain(unknown).collect()
+fn changes(shown: &mut Shown, listed: Listed, filter: &Filter) -> Vec<Change> {
+    let (mut left, mut changed, mut unknown) = (std::mem::take(shown), Vec::new(), Vec::new());
+    let mut others = Vec::new();
+    for (key, read) in listed {
+        let mut printed = left.remove(&key).unwrap_or_default();
+        match read {
+            Ok(row) if filter.matches(&row) => {
+                if printed.row.as_ref() != Some(&row) {
+                    changed.push(Change::Row(row.clone()));
+                }
+                let row = Some(row);
+                shown.insert(key, Printed { row, is_named: false });
+            }
+            Ok(_) => others.push((key, printed)),
+            Err(why) => {
+                if !printed.is_named {
+                    unknown.push(not_read(&key, why));
+                }
+                printed.is_named = true;
+                shown.insert(key, printed);
+            }
+        }
+    }
+    left.extend(others);
+    let gone = left.values().filter_map(|printed| printed.row.as_ref());
+    let mut all: Vec<Change> = gone.map(|row| Change::Row(gone_row(row))).collect();
+    all.append(&mut changed);
+    all.append(&mut unknown);
+    all
 }
 
 /// The row of a host that no longer exists, or that the filter no longer selects.
-fn gone(row: &HostRow) -> HostRow {
+fn gone_row(row: &HostRow) -> HostRow {
     HostRow {
         state: "gone".to_owned(),
         ..row.clone()
@@ -259,17 +253,23 @@ fn changed(object: &DynamicObject, is_left: bool, filter: &Filter, shown: &mut S
     let row = match HostRow::read(&serde_json::to_value(object)?) {
         // It keeps its last row, because its state is not known.
         Err(why) if is_left => {
-            let is_named = !shown.undecodable.insert(key.clone());
+            let printed = shown.entry(key.clone()).or_default();
+            let is_named = std::mem::replace(&mut printed.is_named, true);
             return Ok((!is_named).then(|| not_read(&key, why)));
         }
         row => row.ok().filter(|row| is_left && filter.matches(row)),
     };
-    shown.undecodable.remove(&key);
+    let before = shown.remove(&key).and_then(|printed| printed.row);
     let Some(row) = row else {
-        return Ok(shown.rows.remove(&key).map(|row| Change::Row(gone(&row))));
+        return Ok(before.map(|row| Change::Row(gone_row(&row))));
     };
-    let before = shown.rows.insert(key, row.clone());
-    Ok((before.as_ref() != Some(&row)).then_some(Change::Row(row)))
+    let is_changed = before.as_ref() != Some(&row);
+    let printed = Printed {
+        row: Some(row.clone()),
+        is_named: false,
+    };
+    shown.insert(key, printed);
+    Ok(is_changed.then_some(Change::Row(row)))
 }
 
 #[cfg(test)]
@@ -285,10 +285,9 @@ mod tests {
     }
 
     fn shown_of(objects: &[serde_json::Value]) -> Shown {
-        Shown {
-            rows: selected(rows(objects).0, &Filter::default()),
-            ..Shown::default()
-        }
+        let mut shown = Shown::new();
+        changes(&mut shown, rows(objects), &Filter::default());
+        shown
     }
 
     fn text(change: &Change) -> String {
@@ -311,11 +310,10 @@ mod tests {
         let mut now = all(&["a", "b"]);
         now[0]["spec"] = json!(7);
         for expected in [&["c gone", UNKNOWN][..], &[]] {
-            let (listed, undecodable) = rows(&now);
-            let changed = changes(&mut shown, listed, undecodable, &Filter::default());
+            let changed = changes(&mut shown, rows(&now), &Filter::default());
             assert_eq!(changed.iter().map(text).collect::<Vec<_>>(), expected);
         }
-        let names = shown.rows.keys().map(|(_, name)| name.as_str());
+        let names = shown.keys().map(|(_, name)| name.as_str());
         assert_eq!(names.collect::<Vec<_>>(), ["a", "b"]);
     }
 
@@ -334,13 +332,13 @@ mod tests {
         assert_eq!(see(&host("a", "provisioning"), true), "a provisioning");
         assert_eq!(see(&broken, true), UNKNOWN);
         assert_eq!(see(&broken, false), "a gone");
-        assert!(shown.rows.is_empty() && shown.undecodable.is_empty());
+        assert!(shown.is_empty());
     }
 
     #[test]
     fn each_change_is_a_yaml_document() {
-        let (rows, _) = rows(&[host("a", "available")]);
+        let row = HostRow::read(&host("a", "available")).unwrap();
         let now = Time::new(chrono::DateTime::UNIX_EPOCH);
-        assert!(line(&rows[0], Output::Yaml, false, now).unwrap().starts_with("---\n"));
+        assert!(line(&row, Output::Yaml, false, now).unwrap().starts_with("---\n"));
     }
 }
