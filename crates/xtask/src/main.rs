@@ -116,9 +116,8 @@ enum Command {
     },
     /// Build the program with and without `kubectl metal3`, and print the sizes and the difference
     PluginSize {
-        /// The profile of cargo
-        #[arg(long, default_value = "release")]
-        profile: String,
+        #[command(flatten)]
+        compiled: images::Compiled,
     },
     /// Build the static program of one architecture, and print its path
     Program {
@@ -213,7 +212,7 @@ fn main() -> ExitCode {
             images,
             options,
         } => plugin::run(&folder, &images, &options),
-        Command::PluginSize { profile } => plugin::size::run(&profile),
+        Command::PluginSize { compiled } => plugin::size::run(&compiled),
         Command::PluginCheck { folder, programs } => plugin::check::run(&folder, &programs),
         Command::Push {
             folder,

@@ -70,9 +70,24 @@ pub(crate) fn program(name: &str, compiled: &Compiled) -> Result<bool> {
         root: &root,
         target: &root.join(&compiled.target),
         profile: &compiled.profile,
+        features: &program::RELEASED,
     };
     println!("{}", build.program(architecture(name)?)?.display());
     Ok(true)
+}
+
+/// Builds the program of this machine with these features, and returns its size.
+pub(crate) fn size(features: &[&str], compiled: &Compiled) -> Result<u64> {
+    let root = workspace::root()?;
+    let build = Build {
+        root: &root,
+        target: &root.join(&compiled.target),
+        profile: &compiled.profile,
+        features,
+    };
+    let program = build.program(architecture(native()?)?)?;
+    let size = fs::metadata(&program).with_context(|| format!("read {}", program.display()))?;
+    Ok(size.len())
 }
 
 /// Writes the layout into a folder.
@@ -120,6 +135,7 @@ fn layout_of(root: &Path, target: &Path, options: &Options) -> Result<Option<Lay
         root,
         target,
         profile: &options.compiled.profile,
+        features: &program::RELEASED,
     };
     let (mut programs, mut missing) = (Vec::new(), 0);
     for name in &options.architectures {
