@@ -50,6 +50,8 @@ pub const HARDWARE_DATA_FINALIZER: &str = "baremetalhost.metal3.io/hardwareData"
 pub const SECRET_FINALIZER: &str = "baremetalhost.metal3.io/secret";
 /// Keeps an event subscription until it is deleted from the BMC.
 pub const SUBSCRIPTION_FINALIZER: &str = "bmceventsubscription.metal3.io";
+/// Finalizer of a DataImage.
+pub const DATA_IMAGE_FINALIZER: &str = "dataimage.metal3.io";
 
 /// Types of the conditions of a host.
 pub mod host_condition {

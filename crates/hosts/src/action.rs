@@ -10,6 +10,7 @@ use std::time::Duration;
 use metal3_api::metal3::v1alpha1::{FirmwareSchema, HardwareData};
 use metal3_domain::ids::NodeUuid;
 use metal3_domain::mac::MacAddress;
+use metal3_domain::uri::redacted_url;
 use metal3_ironic::calls::node::NewNode;
 use metal3_ironic::calls::patch::Patch;
 use metal3_ironic::calls::provision::Transition;
@@ -19,7 +20,7 @@ use metal3_runtime::plan::{self, PlannedEvent};
 use metal3_runtime::reason::Reason;
 use serde_json::Value;
 
-use crate::facts::{CleaningOrder, CleaningProgress, Read};
+use crate::facts::{CleaningOrder, CleaningProgress, DiscOrder, Read};
 use crate::node::{bios, firmware};
 
 /// The plan for one host. Its status is a patch with the observed version as precondition, and is absent when the plan
@@ -72,6 +73,25 @@ pub enum Action {
         /// Recorded on the object after it.
         event: Option<PlannedEvent>,
     },
+    /// Patches the finalizers of the DataImage, with the observed version as precondition. What follows relies on it.
+    ProtectDisc(MergePatch),
+    /// Patches the status of the DataImage with the disc that is inserted next, with the observed version as precondition. What
+    /// follows in the plan relies on it.
+    RecordDisc(MergePatch),
+    /// Patches the status of the DataImage with a report, with the observed version as precondition.
+    ReportDisc {
+        /// The patch.
+        patch: MergePatch,
+        /// Recorded on the object after it.
+        event: Option<PlannedEvent>,
+    },
+    /// An attempt to insert or eject the disc of the host failed.
+    DiscFailed {
+        /// Why, as reported.
+        message: String,
+        /// Whether nothing more is attempted before the machine starts.
+        is_last: bool,
+    },
     /// Counts in a metric, once all writes are done.
     Count(Count),
     /// The requested power change is over or not wanted any more: later errors of the node are not its result.
@@ -89,7 +109,7 @@ impl Action {
         matches!(self, Self::Ironic(order) if matches!(order.request.impact(), Impact::RemovesRecord))
     }
 
-    /// Whether it reports about the HostFirmwareSettings or HostFirmwareComponents. What the host needs does not wait for it: it comes after the status of
+    /// Whether it reports about the HostFirmwareSettings, the HostFirmwareComponents or the DataImage. What the host needs does not wait for it: it comes after the status of
     /// the host.
     #[must_use]
     pub const fn is_report(&self) -> bool {
@@ -100,6 +120,7 @@ impl Action {
                 | Self::ReportFirmwareSettings { .. }
                 | Self::PatchFirmwareComponents(_)
                 | Self::ReportFirmwareComponents { .. }
+                | Self::ReportDisc { .. }
         )
     }
 
@@ -108,7 +129,7 @@ impl Action {
     pub const fn is_record(&self) -> bool {
         matches!(
             self,
-            Self::Count(_) | Self::EndPowerRequest | Self::EndRefusal | Self::ReleaseSlot
+            Self::Count(_) | Self::DiscFailed { .. } | Self::EndPowerRequest | Self::EndRefusal | Self::ReleaseSlot
         )
     }
 }
@@ -153,12 +174,29 @@ pub enum Request {
     Provision(NodeUuid, Transition),
     /// Requests a power change.
     Power(NodeUuid, Power),
+    /// Inserts a disc into the virtual drive.
+    InsertDisc(NodeUuid, Disc),
+    /// Ejects the discs from the virtual drives.
+    EjectDiscs(NodeUuid),
     /// Puts the node into maintenance, so that Ironic deletes its record without touching the machine.
     SetMaintenance(NodeUuid, &'static str),
     /// Ends maintenance.
     ClearMaintenance(NodeUuid),
     /// Deletes the record of the node. The machine stays as it is.
     DeleteNode(NodeUuid),
+}
+
+/// Where a disc is. `Debug` hides what may be a login.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Disc {
+    /// Its URL, as the user wrote it.
+    pub url: String,
+}
+
+impl fmt::Debug for Disc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&redacted_url(&self.url))
+    }
 }
 
 /// The effect of a request on the machine.
@@ -190,6 +228,8 @@ impl Request {
             | Self::SetRaid(..)
             | Self::Provision(..)
             | Self::Power(..)
+            | Self::InsertDisc(..)
+            | Self::EjectDiscs(_)
             | Self::SetMaintenance(..)
             | Self::ClearMaintenance(_) => Impact::None,
         }
@@ -200,7 +240,10 @@ impl Request {
     pub(crate) fn is_compared_again(&self) -> bool {
         let is_late = matches!(
             self,
-            Self::ClearMaintenance(_) | Self::Provision(_, Transition::Abort | Transition::Inspect)
+            Self::ClearMaintenance(_)
+                | Self::InsertDisc(..)
+                | Self::EjectDiscs(_)
+                | Self::Provision(_, Transition::Abort | Transition::Inspect)
         );
         is_late || !matches!(self.impact(), Impact::None)
     }
@@ -214,7 +257,11 @@ impl Request {
             | Self::SetRaid(..)
             | Self::SetMaintenance(..)
             | Self::ClearMaintenance(_) => true,
-            Self::Provision(..) | Self::Power(..) | Self::DeleteNode(_) => false,
+            Self::Provision(..)
+            | Self::Power(..)
+            | Self::InsertDisc(..)
+            | Self::EjectDiscs(_)
+            | Self::DeleteNode(_) => false,
         }
     }
 
@@ -235,6 +282,15 @@ impl Request {
             is_only: !transition.is_destructive(),
             progress: CleaningProgress::Unconfirmed,
         })
+    }
+
+    /// What it does with the disc of the host.
+    pub(crate) const fn disc_order(&self) -> Option<DiscOrder> {
+        match self {
+            Self::InsertDisc(..) => Some(DiscOrder::Insert),
+            Self::EjectDiscs(_) => Some(DiscOrder::Eject),
+            _ => None,
+        }
     }
 
     /// Whether it is a cleaning with steps.
@@ -273,6 +329,8 @@ impl Request {
             Self::Power(_, Power::SoftOff(_)) => "soft power off",
             Self::Power(_, Power::Reboot) => "rebooting",
             Self::Power(_, Power::SoftReboot) => "soft rebooting",
+            Self::InsertDisc(..) => "insert disc",
+            Self::EjectDiscs(_) => "eject discs",
             Self::SetMaintenance(..) => "set maintenance",
             Self::ClearMaintenance(_) => "clear maintenance",
             Self::DeleteNode(_) => "delete node",

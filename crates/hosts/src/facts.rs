@@ -23,10 +23,14 @@ use metal3_runtime::plan::Observed;
 
 use crate::settings::Settings;
 
+mod disc;
 mod outage;
+mod read;
 mod requested;
 
+pub use disc::{DISC_ATTEMPTS, DiscAttempts, DiscFacts, DiscOrder, DiscRefusal, DriveView};
 pub use outage::{Outage, OutageKind};
+pub use read::Read;
 pub use requested::{CleaningOrder, CleaningProgress, NodeMark, RefusedReports, RequestedReboot};
 
 /// Everything that a decision may depend on.
@@ -88,6 +92,8 @@ pub struct Facts<'a> {
     /// The BIOS settings that Ironic reports, read since the last change of the node in this reconcile. Unreadable: why the read
     /// failed.
     pub bios: Observed<&'a [BiosSetting]>,
+    /// The disc of the host.
+    pub disc: DiscFacts<'a>,
     /// The last cleaning that this process ordered for the BIOS or the firmware of this node since the host entered its present state.
     pub cleaning_order: Option<CleaningOrder>,
     /// The HostFirmwareComponents with the host's name. Unreadable: what this process lacks to read them.
@@ -293,108 +299,4 @@ pub struct Budget {
     pub limit: u32,
     /// The name of the period: `hour`.
     pub period: &'static str,
-}
-
-/// A read that a plan needs. Each is live, whatever a cache contains.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Read {
-    /// The node: by `status.provisioning.ID`, then `namespace~name`, plain name (`--adopt-plain-node-names`), boot MAC
-    /// address. If any of these reads fails, the node stays unknown.
-    Node,
-    /// The Secret with the BMC's credentials, with its values.
-    Credentials,
-    /// The Secret with user data.
-    UserData,
-    /// The Secret with network data.
-    NetworkData,
-    /// The Secret with meta data.
-    MetaData,
-    /// The Secret with the network data of the agent.
-    AgentNetwork,
-    /// The Secret with the login to the registry of the image.
-    PullSecret,
-    /// The HardwareData.
-    HardwareData,
-    /// The ports of the node.
-    Ports,
-    /// The result of the inspection.
-    Inventory,
-    /// Ironic's validation of the node for a deployment.
-    Validation,
-    /// The history of the node.
-    History,
-    /// The HostFirmwareComponents of the host.
-    FirmwareComponents,
-    /// The firmware of the node.
-    Versions,
-    /// The same, for a report only: a failure is no failure of the host.
-    ReportedVersions,
-    /// The HostFirmwareSettings of the host.
-    FirmwareSettings,
-    /// The BIOS settings of the node.
-    Bios,
-    /// The same, for a report only: a failure is no failure of the host.
-    ReportedBios,
-    /// No read: requests a busy-host slot.
-    Slot,
-    /// The host. The last: a request to Ironic can be slow, and an edit during it must be seen.
-    Host,
-}
-
-impl Read {
-    /// The Secrets that a host may name.
-    pub(crate) const SECRETS: [Self; 6] = [
-        Self::Credentials,
-        Self::UserData,
-        Self::NetworkData,
-        Self::MetaData,
-        Self::AgentNetwork,
-        Self::PullSecret,
-    ];
-
-    /// The name of a read from Ironic; `None` for one from the API server.
-    pub(crate) const fn ironic_name(self) -> Option<&'static str> {
-        match self {
-            Self::Node => Some("read node"),
-            Self::Ports => Some("list ports"),
-            Self::Inventory => Some("read inventory"),
-            Self::Validation => Some("validate node"),
-            Self::History => Some("read history"),
-            Self::Bios => Some("read BIOS settings"),
-            Self::Versions => Some("read firmware versions"),
-            Self::Host
-            | Self::Credentials
-            | Self::UserData
-            | Self::NetworkData
-            | Self::MetaData
-            | Self::AgentNetwork
-            | Self::PullSecret
-            | Self::HardwareData
-            | Self::FirmwareComponents
-            | Self::ReportedVersions
-            | Self::FirmwareSettings
-            | Self::ReportedBios
-            | Self::Slot => None,
-        }
-    }
-
-    /// The name of the Secret, if the host names one.
-    pub(crate) fn secret_name(self, host: &BareMetalHost) -> Option<&str> {
-        let spec = &host.spec;
-        let name = match self {
-            Self::Credentials => spec.bmc.as_ref().map(|bmc| bmc.credentials_name.as_str()),
-            Self::UserData => spec.user_data.as_ref()?.name.as_deref(),
-            Self::NetworkData => spec.network_data.as_ref()?.name.as_deref(),
-            Self::MetaData => spec.meta_data.as_ref()?.name.as_deref(),
-            Self::AgentNetwork => spec.preprovisioning_network_data_name.as_deref(),
-            // With another image it has no effect.
-            Self::PullSecret => {
-                let image = spec.image.as_ref()?;
-                image.fields().registry_image()?;
-                image.oci_auth_secret_name.as_deref()
-            }
-            _ => None,
-        };
-        name.filter(|name| !name.is_empty())
-    }
 }

@@ -176,6 +176,32 @@ pub mod wait_reason {
     }
 }
 
+/// Reasons of waits and Events of DataImages. The kind has no conditions.
+pub mod disc_reason {
+    use metal3_domain::reasons;
+
+    reasons! {
+        /// Event: the virtual drive of the host holds the image.
+        pub(crate) INSERTED = "DataImageAttached";
+        /// Event: the virtual drive of the host does not hold the image any more.
+        pub(crate) EJECTED = "DataImageDetached";
+        /// Event: the image was not inserted or ejected.
+        pub(crate) FAILED = "DataImageFailed";
+        /// Event: the virtual drive may hold the image of a deleted object.
+        pub(crate) LEFT = "DataImageLeft";
+        /// The virtual drive holds the image of a deleted object.
+        pub(crate) STILL_IN_DRIVE = "DataImageInDrive";
+        pub(crate) MOVING = "Moving";
+        pub(crate) GO_MANAGER_RUNS = "GoManagerRuns";
+        pub(crate) HOST_ABSENT = "HostAbsent";
+        pub(crate) HOST_PAUSED = "HostPaused";
+        pub(crate) HOST_DELETED = "HostDeleted";
+        pub(crate) NODE_LOCKED = "NodeLocked";
+        pub(crate) STATE_UNKNOWN = "StateUnknown";
+        pub(crate) USED_BY_IRONIC = "UsedByIronic";
+    }
+}
+
 /// Reasons of waits and Events of BMCEventSubscriptions. The kind has no conditions.
 pub mod subscription_reason {
     use metal3_domain::reasons;

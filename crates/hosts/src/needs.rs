@@ -19,6 +19,7 @@ role! {
         HostFirmwareComponents: Get, List, Watch, Patch, PatchStatus;
         HostFirmwareSettings: Get, List, Watch, Patch, PatchStatus;
         FirmwareSchema: Create;
+        DataImage: Get, List, Watch, Patch, PatchStatus;
         Secret: Get, List, Watch, Patch;
         Event: Create, Patch;
     }
@@ -26,9 +27,10 @@ role! {
 
 role! {
     /// Nothing is deleted. An API server with the admission plugin `OwnerReferencesPermissionEnforcement` lets only those change
-    /// the owners of an object who may delete it: a host becomes the owner of the firmware objects that a user made, and of the
-    /// HardwareData of a former host of its name.
+    /// the owners of an object who may delete it: a host becomes the owner of the DataImage and of the firmware objects that a user
+    /// made, and of the HardwareData of a former host of its name.
     pub struct OwnedByHosts {
+        DataImage: Delete;
         HardwareData: Delete;
         HostFirmwareComponents: Delete;
         HostFirmwareSettings: Delete;
@@ -45,12 +47,20 @@ role! {
 }
 
 role! {
+    /// Images in the virtual drives of hosts: their owner, their finalizer, and why a deleted one stays. The controller of hosts
+    /// inserts and ejects them.
+    pub struct DataImages {
+        DataImage: Get, List, Watch, Patch, PatchStatus;
+        BareMetalHost: Get;
+    }
+}
+
+role! {
     /// Kinds without a controller: they are reported at the start, and finalizers of the Go manager are removed from
     /// objects that are deleted.
     pub struct UnservedKinds {
         BareMetalHost: Get;
         BareMetalSwitch: List;
-        DataImage: Get, List, Watch, Patch, PatchStatus;
         Event: Create, Patch;
         HostClaim: List;
         HostDeployPolicy: List;

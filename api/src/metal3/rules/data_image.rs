@@ -2,10 +2,9 @@
 
 use super::check_fetchable;
 use crate::metal3::v1alpha1::DataImage;
-use crate::rules::{AdmissionRules, On, Rule, Unserved};
+use crate::rules::{AdmissionRules, On, Rule};
 
 impl AdmissionRules for DataImage {
-    const UNSERVED: Option<Unserved> = Some(Unserved::by_host_operator("no disc is inserted or removed"));
     const RULES: &'static [Rule<Self>] = &[Rule {
         name: "url-fetchable",
         description: "`spec.url` is an absolute URL with the scheme `http`, `https`, `ftp`, `gopher` or `oci`.",

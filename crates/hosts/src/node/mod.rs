@@ -14,6 +14,7 @@ pub mod changes;
 pub mod config_drive;
 pub mod credentials;
 pub mod deployment;
+pub mod drive;
 pub(crate) mod failed_step;
 pub mod firmware;
 pub mod hints;

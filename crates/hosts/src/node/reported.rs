@@ -89,7 +89,7 @@ pub fn is_changed_since_report(object: &impl Reported) -> bool {
 }
 
 /// The owner references with the host among them; `None`: it is. It is their controller if it may be, and no other is.
-pub(super) fn owners(meta: &ObjectMeta, host: &BareMetalHost, may_control: bool) -> Option<Vec<OwnerReference>> {
+pub(crate) fn owners(meta: &ObjectMeta, host: &BareMetalHost, may_control: bool) -> Option<Vec<OwnerReference>> {
     let uid = host.metadata.uid.clone()?;
     let owners = meta.owner_references.iter().flatten();
     let is_host = |owner: &&OwnerReference| owner.kind == BareMetalHost::KIND;

@@ -23,7 +23,7 @@ use crate::plan::safety::{
 };
 use crate::plan::secrets::release_secrets;
 use crate::plan::state::graph::Trigger;
-use crate::plan::{outage, wait};
+use crate::plan::{disc, outage, wait};
 
 /// After more failures than this a deletion skips the failed operation. The Go manager's number.
 pub(crate) const MAX_ATTEMPTS: i64 = 3;
@@ -147,6 +147,7 @@ fn ensure_node_deleted(planner: &mut Planner<'_>) -> PlanResult<()> {
         }
         Observed::Present(FoundNode::Own(node, _)) => node,
     };
+    disc::before_removal(planner, node)?;
     // A detach is forced only on request; a deletion in this state has nothing left to protect.
     delete_node(planner, node, planner.is_deleting())
 }

@@ -10,6 +10,7 @@ mod components_report;
 pub(crate) mod conditions;
 mod deletion;
 mod detach;
+pub(crate) mod disc;
 pub(crate) mod error;
 mod firmware_record;
 pub(crate) mod object;
@@ -247,6 +248,8 @@ impl Planner<'_> {
                 Request::SetRaid(..)
                 | Request::Provision(..)
                 | Request::Power(..)
+                | Request::InsertDisc(..)
+                | Request::EjectDiscs(_)
                 | Request::SetMaintenance(..)
                 | Request::ClearMaintenance(_) => true,
             },

@@ -20,7 +20,7 @@ use crate::plan::object::remove_annotation;
 use crate::plan::ownership::may_switch_power;
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
 use crate::plan::safety::{request_disruptive, require_ownership};
-use crate::plan::{status, wait};
+use crate::plan::{disc, status, wait};
 
 /// Time-out of a soft power-off. The Go manager's number.
 pub(crate) const SOFT_LIMIT: Duration = Duration::from_secs(180);
@@ -193,6 +193,7 @@ fn reboots(planner: &mut Planner<'_>) -> Reboots {
 fn power_on(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     retry(planner, node, true, ON_FAILED)?;
     require_ownership(planner, node, may_switch_power(planner, node))?;
+    disc::before_start(planner, node)?;
     planner.request(Request::Power(node.uuid.clone(), Power::On));
     planner.record_event(reason::POWER_ON, "Host is powered on");
     planner.count(Count::Power { on: true });

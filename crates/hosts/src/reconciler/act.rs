@@ -19,6 +19,7 @@ use metal3_runtime::write::{MetadataOf, Mode, NoCache, WriteError, WriteErrorKin
 use super::budget::DeprovisionBudget;
 use super::caches::Caches;
 use super::cleaning_orders::CleaningOrders;
+use super::discs::Discs;
 use super::erasing::Erasing;
 use super::firmware_records::FirmwareRecords;
 use super::index::HostIndex;
@@ -45,6 +46,7 @@ pub(super) struct Executor<'a> {
     pub(super) erasing: &'a Erasing,
     pub(super) cleaning_orders: &'a CleaningOrders,
     pub(super) firmware_records: &'a FirmwareRecords,
+    pub(super) discs: &'a Discs,
     pub(super) budget: &'a DeprovisionBudget,
     pub(super) clock: &'a dyn Clock,
     pub(super) events: &'a EventRecorder,
@@ -69,6 +71,8 @@ pub(super) enum Outcome {
     NoBudget,
     /// A request could not be sent soon after its plan. It must be compared again; the remaining actions were skipped.
     Late,
+    /// Ironic or the BMC rejected a request about the disc of the host, or its record. The host is planned again.
+    Declined,
     /// Ironic rejected a request. It is recorded; the remaining actions were skipped.
     Refused,
 }
@@ -118,7 +122,14 @@ impl Executor<'_> {
                 Action::PatchFirmwareSettings(_) | Action::PatchFirmwareComponents(_)
             );
             let is_of_components = matches!(report, Action::ReportFirmwareComponents { .. });
+            let is_of_disc = matches!(report, Action::ReportDisc { .. });
             match self.act(report, false, observed).await {
+                Err(Fault::Transient {
+                    category: Category::FORBIDDEN,
+                    ..
+                }) if is_of_disc => {
+                    tracing::warn!(host = %self.key, "a report about its DataImage is not permitted; look at the roles")
+                }
                 Err(Fault::Transient {
                     category: Category::FORBIDDEN,
                     ..
@@ -242,6 +253,13 @@ impl Executor<'_> {
                 self.report_components(action, observed).await?;
             }
             Action::Ironic(order) => return self.send_order(order, prepares_removal, observed).await,
+            action @ (Action::ProtectDisc(_) | Action::RecordDisc(_)) => {
+                return self.record_disc(action, observed).await;
+            }
+            Action::ReportDisc { patch, event } => self.report_disc(patch, event, observed).await?,
+            Action::DiscFailed { message, is_last } => {
+                self.discs.failed(self.key, (message, is_last), self.clock.monotonic());
+            }
             Action::Count(count) => self.metrics.count(self.key, &count),
             Action::EndPowerRequest => self.index.end_power_request(self.key),
             Action::EndRefusal => {

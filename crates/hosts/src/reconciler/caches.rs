@@ -6,6 +6,7 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostFirmwareComp
 use metal3_runtime::cache::SharedCache;
 use metal3_runtime::watch::{WatchConfig, WatchSet};
 
+use crate::data_image::DataImageCache;
 use crate::needs::Hosts;
 
 /// The caches. Clones share them.
@@ -19,6 +20,8 @@ pub struct Caches {
     pub firmware_settings: SharedCache<HostFirmwareSettings>,
     /// HostFirmwareComponents.
     pub firmware_components: SharedCache<HostFirmwareComponents>,
+    /// DataImages.
+    pub data_images: DataImageCache,
     /// Metadata of Secrets.
     pub secrets: SharedCache<PartialObjectMeta<Secret>>,
 }
@@ -32,6 +35,7 @@ impl Caches {
             .whole(&self.hardware)
             .optional(&self.firmware_settings)
             .optional(&self.firmware_components)
+            .optional(&self.data_images)
             .metadata(&self.secrets)
     }
 }

@@ -16,6 +16,7 @@ mod budget;
 pub mod caches;
 mod cleaning_orders;
 mod credential_versions;
+mod discs;
 mod erasing;
 mod firmware_reads;
 mod firmware_records;
@@ -30,23 +31,20 @@ mod refusals;
 mod reservations;
 mod send;
 mod unanswered;
+mod wiring;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use metal3_api::meta::Time;
-use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_ironic::Client;
-use metal3_runtime::cache::{Key, SharedCache};
+use metal3_runtime::cache::Key;
 use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::object_reader::ObjectReader;
 use metal3_runtime::plan::{Observed, UnknownReason};
-use metal3_runtime::queue::Queue;
-use metal3_runtime::work::{Category, Controller, Fault, Next, Reconciler};
+use metal3_runtime::work::{Category, Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
-use tokio_util::sync::CancellationToken;
 
 use crate::action::{Count, Plan};
 use crate::facts::{Facts, Read};
@@ -57,6 +55,7 @@ use crate::settings::Settings;
 
 pub use act::Permit;
 pub use budget::DeprovisionBudget;
+pub use wiring::{Running, controller};
 
 use act::{Executor, Outcome};
 use agent_networks::AgentNetworks;
@@ -64,13 +63,12 @@ use boot_ports::BootPorts;
 use caches::Caches;
 use cleaning_orders::CleaningOrders;
 use credential_versions::CredentialVersions;
+use discs::Discs;
 use erasing::Erasing;
 #[cfg(test)]
 pub(crate) use erasing::shows_removal;
 use firmware_records::FirmwareRecords;
-use gauges::Gauges;
 use index::{HostIndex, jitter};
-use ironic_session::IronicSession;
 use metrics::HostMetrics;
 use observations::Observations;
 use observer::Observer;
@@ -120,6 +118,7 @@ pub struct HostReconciler {
     erasing: Erasing,
     cleaning_orders: CleaningOrders,
     firmware_records: FirmwareRecords,
+    discs: Discs,
     /// The first reconcile, which only the leader does.
     led: OnceLock<Monotonic>,
     credential_versions: CredentialVersions,
@@ -131,96 +130,6 @@ pub struct HostReconciler {
     metrics: HostMetrics,
     settings: Settings,
     deprovision_budget: DeprovisionBudget,
-}
-
-/// The controller, and the task of its Ironic session.
-#[must_use = "it does nothing until it runs"]
-pub struct Running {
-    controller: Controller<HostReconciler>,
-    ironic: IronicSession,
-    hosts: SharedCache<BareMetalHost>,
-}
-
-impl Running {
-    /// Runs until `stop`.
-    pub async fn run(self, stop: CancellationToken) {
-        let following = stop.child_token();
-        let hosts = self.hosts;
-        let follow = self.ironic.run(async move { hosts.synced().await }, following.clone());
-        let work = async {
-            self.controller.run(stop).await;
-            // Reconciles in progress may still read from Ironic.
-            following.cancel();
-        };
-        futures::future::join(work, follow).await;
-    }
-}
-
-fn keys(key: Option<Key>) -> Vec<Key> {
-    key.into_iter().collect()
-}
-
-/// Creates the controller of hosts. It subscribes to the caches at once.
-pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
-    let index = HostIndex::following(&parts.caches.hosts, Arc::clone(&parts.clock));
-    let queue = Queue::new(Arc::clone(&parts.clock));
-    let refusals = Refusals::default();
-    let ironic = IronicSession::new(
-        parts.ironic,
-        Arc::clone(&parts.clock),
-        index.clone(),
-        refusals.clone(),
-        queue.waker(),
-        parts.slots,
-    );
-    Gauges::register(
-        &parts.metrics,
-        &parts.caches.hosts,
-        (ironic.clone(), index.clone(), parts.deprovision_budget),
-        Arc::clone(&parts.clock),
-    );
-    let observer = Observer {
-        secrets: ObjectReader::new(parts.client, &parts.caches.secrets),
-        caches: parts.caches.clone(),
-        ironic: ironic.clone(),
-        plain_node_names: parts.settings.plain_node_names,
-        clock: Arc::clone(&parts.clock),
-    };
-    let of_secret = index.clone();
-    let reconciler = HostReconciler {
-        observer,
-        index,
-        refusals,
-        reservations: Reservations::default(),
-        unanswered: Unanswered::default(),
-        erasing: Erasing::default(),
-        cleaning_orders: CleaningOrders::default(),
-        firmware_records: FirmwareRecords::default(),
-        led: OnceLock::new(),
-        credential_versions: CredentialVersions::default(),
-        agent_networks: AgentNetworks::default(),
-        boot_ports: BootPorts::default(),
-        permit: parts.permit,
-        clock: parts.clock,
-        events: parts.events,
-        metrics: HostMetrics::register(&parts.metrics),
-        settings: parts.settings,
-        deprovision_budget: parts.deprovision_budget,
-    };
-    let controller = Controller::with_queue("baremetalhost", queue, writer, reconciler)
-        .watches(&parts.caches.hosts, move |change| keys(change.key()))
-        .watches(&parts.caches.hardware, move |change| keys(change.key()))
-        .watches(&parts.caches.firmware_settings, move |change| keys(change.key()))
-        .watches(&parts.caches.firmware_components, move |change| keys(change.key()))
-        .watches(&parts.caches.secrets, move |change| of_secret.hosts_of(change.key()))
-        .wait_for(ironic.clone().listed())
-        .workers(parts.workers)
-        .metrics(&parts.metrics);
-    Running {
-        controller,
-        ironic,
-        hosts: parts.caches.hosts,
-    }
 }
 
 impl Reconciler for HostReconciler {
@@ -277,7 +186,7 @@ impl HostReconciler {
                 Outcome::Done if next == Next::Requeue => {}
                 Outcome::Done => return Ok(next),
                 Outcome::DryRun => return Ok(Next::Done),
-                Outcome::Owned | Outcome::NoBudget | Outcome::Late | Outcome::NotRecorded => {}
+                Outcome::Owned | Outcome::Declined | Outcome::NoBudget | Outcome::Late | Outcome::NotRecorded => {}
                 // Plan once more with the rejection. A second one is a loop unless it is recorded, and a third one always.
                 Outcome::Refused if refusals == 0 || (refusals == 1 && is_recorded(&observed)) => refusals += 1,
                 Outcome::Refused => return Err(request_refused(&observed)),
@@ -330,6 +239,7 @@ impl HostReconciler {
             firmware_settings: observed.firmware_settings.as_deref(),
             firmware_settings_freshness: observed.settings_freshness(monotonic),
             bios: observed.bios.as_deref(),
+            disc: self.disc_facts(key, observed, monotonic),
             cleaning_order: self.cleaning_orders.observe(key, &self.index, observed),
             firmware_components: observed.firmware_components.as_deref(),
             firmware_components_freshness: observed.components_freshness(monotonic),
@@ -372,6 +282,7 @@ impl HostReconciler {
             erasing: &self.erasing,
             cleaning_orders: &self.cleaning_orders,
             firmware_records: &self.firmware_records,
+            discs: &self.discs,
             budget: &self.deprovision_budget,
             clock: &*self.clock,
             events: &self.events,
@@ -389,6 +300,7 @@ impl HostReconciler {
         self.refusals.remove(key);
         self.reservations.remove(key);
         self.unanswered.remove(key);
+        self.discs.remove(key);
         self.erasing.remove(key);
         self.cleaning_orders.remove(key);
         self.firmware_records.remove(key);

@@ -7,7 +7,9 @@ use std::time::Duration;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostFirmwareComponents, HostFirmwareSettings};
+use metal3_api::metal3::v1alpha1::{
+    BareMetalHost, DataImage, HardwareData, HostFirmwareComponents, HostFirmwareSettings,
+};
 use metal3_domain::clock::Monotonic;
 use metal3_ironic::SendPermit;
 use metal3_ironic::model::hardware::{BiosSetting, FirmwareComponent};
@@ -18,7 +20,7 @@ use metal3_ironic::slots::SlotState;
 use metal3_runtime::object_reader::Erased;
 use metal3_runtime::plan::{Observed, UnknownReason};
 
-use crate::facts::{self, FoundNode, HostFreshness, NodeFreshness, Read, Refused};
+use crate::facts::{self, DriveView, FoundNode, HostFreshness, NodeFreshness, Read, Refused};
 
 /// A response of the API server or a view of the node that is older is read again before a request with an impact, and such a
 /// request that leaves so long after its plan is planned again. Longer than the other requests of a reconcile take together, and
@@ -72,6 +74,10 @@ pub(super) struct Observations {
     /// Why one of these objects, which a cache contains, could not be read in this reconcile.
     pub(super) unreadable: Option<String>,
     pub(super) versions: Observed<Vec<FirmwareComponent>>,
+    pub(super) data_image: Observed<Arc<DataImage>>,
+    /// When the API server returned it in this reconcile. `None`: it is from the cache.
+    pub(super) data_image_returned: Option<Monotonic>,
+    pub(super) drive: Observed<DriveView>,
     pub(super) slot: Option<SlotState>,
     pub(super) refused: Option<Refused>,
     /// The permit with which the next requests are sent.
@@ -104,6 +110,17 @@ impl Observations {
     pub(super) fn set_firmware_settings(&mut self, settings: Option<HostFirmwareSettings>, now: Monotonic) {
         self.firmware_settings = Observed::from(settings.map(Arc::new));
         self.settings_returned = Some(now);
+    }
+
+    /// The same of the DataImage.
+    pub(super) fn data_image_freshness(&self, now: Monotonic) -> HostFreshness {
+        freshness(self.data_image_returned, now)
+    }
+
+    /// Stores the DataImage that the API server returned now.
+    pub(super) fn set_data_image(&mut self, found: Option<DataImage>, now: Monotonic) {
+        self.data_image = Observed::from(found.map(Arc::new));
+        self.data_image_returned = Some(now);
     }
 
     /// Stores the host that the API server returned now.
@@ -151,6 +168,7 @@ impl Observations {
         self.validation = Observed::Unknown(UnknownReason::NotRead);
         self.bios = Observed::Unknown(UnknownReason::NotRead);
         self.versions = Observed::Unknown(UnknownReason::NotRead);
+        self.drive = Observed::Unknown(UnknownReason::NotRead);
     }
 
     /// The node, if a slow step followed its observation in this reconcile. A live view is one for some seconds only.
@@ -182,6 +200,7 @@ impl Observations {
         self.host_returned = None;
         self.settings_returned = None;
         self.components_returned = None;
+        self.data_image_returned = None;
         self.unreadable = None;
         self.forget_node();
     }
@@ -250,6 +269,9 @@ mod tests {
             components_returned: None,
             unreadable: None,
             versions: Observed::Unknown(UnknownReason::NotRead),
+            data_image: Observed::Absent,
+            data_image_returned: None,
+            drive: Observed::Unknown(UnknownReason::NotRead),
             slot: None,
             refused: None,
             send_permit: None,

@@ -79,6 +79,9 @@ impl Observer {
             components_returned: None,
             unreadable: None,
             versions: Observed::Unknown(UnknownReason::NotRead),
+            data_image: self.caches.data_images.find(&key),
+            data_image_returned: None,
+            drive: Observed::Unknown(UnknownReason::NotRead),
             slot: None,
             refused,
             send_permit: None,
@@ -180,6 +183,12 @@ impl Observer {
                     let why = public_text(&error.to_string());
                     tracing::warn!(host = %key, why, "the BIOS settings of the node cannot be read for their report");
                     observed.bios = Observed::Unknown(UnknownReason::Unreadable(why));
+                }
+            }
+            Read::DataImage => self.live_data_image(&key, observed, writer).await?,
+            Read::Drive => {
+                if let Err(error) = self.drive(observed).await {
+                    return Ok(ReadOutcome::Refused(error));
                 }
             }
             Read::Slot => observed.slot = Some(self.ironic.request_slot(&key)),

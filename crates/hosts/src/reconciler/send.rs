@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use metal3_domain::ids::NodeUuid;
 use metal3_domain::uri::public_text;
-use metal3_ironic::calls::{NodeRef, node, port, provision, state};
+use metal3_ironic::calls::{NodeRef, hardware, node, port, provision, state};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::text::ControlCharacter;
 use metal3_ironic::{Error, Response, SendPermit};
@@ -13,11 +13,13 @@ use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::Mode;
 
 use super::act::{Executor, Outcome};
+use super::discs::is_about_disc;
 use super::observations::{LIVE_FOR, Observations};
 use super::refusals::{Cause, is_unanswered, is_unavailable, with_ports_before};
 use crate::action::{Count, Impact, Order, Request};
 use crate::facts::{
-    CleaningOrder, CleaningProgress, FoundNode, NodeFreshness, NodeMark, RefusalClass, Refused, RequestedReboot,
+    CleaningOrder, CleaningProgress, DiscOrder, FoundNode, NodeFreshness, NodeMark, RefusalClass, Refused,
+    RequestedReboot,
 };
 
 const NOT_PERMITTED: Category = Category::WRITE_BLOCKED;
@@ -36,6 +38,8 @@ struct Sent {
     /// What it changes in the BIOS.
     bios: Option<CleaningOrder>,
     is_cleaning: bool,
+    /// What it does with the disc of the host.
+    disc: Option<DiscOrder>,
 }
 
 impl Sent {
@@ -51,6 +55,7 @@ impl Sent {
             rebooted: request.rebooted_node(),
             bios: request.cleaning_order(),
             is_cleaning: request.is_cleaning(),
+            disc: request.disc_order(),
         }
     }
 }
@@ -95,6 +100,10 @@ impl Executor<'_> {
                 self.accepted(sent, request_id.as_deref(), node.as_deref(), observed);
                 Outcome::Done
             }
+            Err(error) if sent.disc.is_some() && is_about_disc(&error) => {
+                self.disc_rejected(sent.verb, &error, observed);
+                Outcome::Declined
+            }
             Err(error) => {
                 self.rejected(sent, &error, node.as_deref(), observed);
                 Outcome::Refused
@@ -111,6 +120,9 @@ impl Executor<'_> {
             }
         } else {
             self.refusals.remove(self.key);
+        }
+        if let Some(order) = sent.disc {
+            self.discs.ordered(self.key, order);
         }
         if let Some(on) = sent.power {
             self.index.request_power(self.key, on);
@@ -262,6 +274,11 @@ impl Executor<'_> {
                 (uuid, call)
             }
             Request::Power(uuid, power) => (uuid.clone(), state::set_power(&NodeRef::Uuid(uuid), power)),
+            Request::InsertDisc(uuid, disc) => {
+                let call = hardware::attach_virtual_cd(&NodeRef::Uuid(uuid.clone()), &disc.url);
+                (uuid, call.map_err(control_character)?)
+            }
+            Request::EjectDiscs(uuid) => (uuid.clone(), hardware::detach_virtual_cd(&NodeRef::Uuid(uuid))),
             Request::SetMaintenance(uuid, reason) => {
                 (uuid.clone(), node::set_maintenance(&NodeRef::Uuid(uuid), reason))
             }

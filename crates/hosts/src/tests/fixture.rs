@@ -9,7 +9,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::{
-    BareMetalHost, ErrorType, HardwareData, HostFirmwareComponents, HostFirmwareSettings, OperationalStatus,
+    BareMetalHost, DataImage, ErrorType, HardwareData, HostFirmwareComponents, HostFirmwareSettings, OperationalStatus,
     ProvisioningState,
 };
 use metal3_ironic::model::hardware::{BiosSetting, FirmwareComponent};
@@ -24,8 +24,8 @@ use serde_json::{Value, json};
 
 use crate::action::{Action, Order, Plan, Request};
 use crate::facts::{
-    Budget, CleaningOrder, Facts, ForeignNode, FoundNode, HostFreshness, NodeFreshness, Outage, OutageKind,
-    PreviousView, RefusalClass, Refused, RefusedReports, RequestedReboot, Secret,
+    Budget, CleaningOrder, DiscAttempts, DiscFacts, DriveView, Facts, ForeignNode, FoundNode, HostFreshness,
+    NodeFreshness, Outage, OutageKind, PreviousView, RefusalClass, Refused, RefusedReports, RequestedReboot, Secret,
 };
 use crate::names::wait_reason;
 use crate::plan::plan_under;
@@ -120,6 +120,10 @@ pub(crate) struct Fixture {
     pub(crate) cleaning_order: Option<CleaningOrder>,
     pub(crate) began_elsewhere: bool,
     pub(crate) erasing: Observed<()>,
+    pub(crate) data_image: Observed<DataImage>,
+    pub(crate) data_image_freshness: HostFreshness,
+    pub(crate) drive: Observed<DriveView>,
+    pub(crate) disc_attempts: DiscAttempts,
     pub(crate) slot: Option<SlotState>,
     pub(crate) left: u32,
     pub(crate) settings: Settings,
@@ -199,6 +203,10 @@ impl Fixture {
             cleaning_order: None,
             began_elsewhere: false,
             erasing: Observed::Absent,
+            data_image: Observed::Absent,
+            data_image_freshness: HostFreshness::Cached,
+            drive: Observed::Unknown(UnknownReason::NotRead),
+            disc_attempts: DiscAttempts::default(),
             slot: None,
             left: 5,
             settings: Settings::default(),
@@ -372,6 +380,12 @@ impl Fixture {
             firmware_settings: self.firmware_settings.as_ref(),
             firmware_settings_freshness: self.firmware_settings_freshness,
             bios: self.bios.as_deref(),
+            disc: DiscFacts {
+                object: self.data_image.as_ref(),
+                freshness: self.data_image_freshness,
+                drive: self.drive.as_ref(),
+                attempts: self.disc_attempts.clone(),
+            },
             cleaning_order: self.cleaning_order.clone(),
             began_elsewhere: self.began_elsewhere,
             erasing: match &self.erasing {
@@ -454,6 +468,12 @@ impl Fixture {
             Action::RecordUpdates(patch) => Some(format!("records {}", recorded(patch))),
             Action::PatchFirmwareComponents(_) => Some("owns the components".to_owned()),
             Action::ReportFirmwareComponents { .. } => Some("reports the firmware".to_owned()),
+            Action::ProtectDisc(_) => Some("protects the image".to_owned()),
+            Action::RecordDisc(_) => Some("records the image".to_owned()),
+            Action::ReportDisc { .. } => Some("reports the image".to_owned()),
+            Action::DiscFailed { is_last, .. } => {
+                Some(if *is_last { "gives up" } else { "counts a failure" }.to_owned())
+            }
             Action::ReserveBudget
             | Action::Count(_)
             | Action::EndPowerRequest

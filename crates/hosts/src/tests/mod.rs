@@ -3,6 +3,7 @@ mod boot_address;
 mod deploy_attempts;
 mod deprovision_attempts;
 mod destinations;
+mod discs;
 pub(crate) mod fixture;
 mod graph;
 mod hardware_data;

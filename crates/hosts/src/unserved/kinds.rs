@@ -2,13 +2,12 @@
 
 use metal3_api::kind::Kind;
 use metal3_api::meta::{Condition, ConditionStatus, Time};
-use metal3_api::metal3::v1alpha1::{DataImage, DataImageError, PreprovisioningImage};
+use metal3_api::metal3::v1alpha1::PreprovisioningImage;
 use metal3_ironic::model::node::Node;
 use metal3_runtime::access::{Permits, verb};
 use metal3_runtime::condition::set_condition;
 use metal3_runtime::reason::Reason;
 
-use super::facts::Subject;
 use crate::needs::UnservedKinds;
 use crate::node::may_be;
 
@@ -19,8 +18,6 @@ const ERROR: &str = "Error";
 pub(super) trait Finalized: Kind {
     /// The name of the controller in metrics, as in the Go manager.
     const CONTROLLER: &'static str;
-
-    fn subject(&self) -> Subject;
 
     /// The name of the host, in the namespace of the object.
     fn host(&self) -> Option<&str>;
@@ -44,39 +41,10 @@ pub(super) trait Permitted<K>:
 {
 }
 
-impl Permitted<DataImage> for UnservedKinds {}
 impl Permitted<PreprovisioningImage> for UnservedKinds {}
-
-impl Finalized for DataImage {
-    const CONTROLLER: &'static str = "dataimage";
-
-    fn subject(&self) -> Subject {
-        Subject::DataImage {
-            is_recorded: self.status.attached_image.is_some(),
-        }
-    }
-
-    fn host(&self) -> Option<&str> {
-        self.metadata.name.as_deref()
-    }
-
-    fn reporting(&self, _: Reason, message: &str, _: Time) -> Self {
-        let mut reporting = self.clone();
-        let error = reporting.status.error.get_or_insert_with(DataImageError::default);
-        if error.message != message {
-            error.message = message.to_owned();
-            error.count = error.count.saturating_add(1);
-        }
-        reporting
-    }
-}
 
 impl Finalized for PreprovisioningImage {
     const CONTROLLER: &'static str = "preprovisioningimage";
-
-    fn subject(&self) -> Subject {
-        Subject::AgentImage
-    }
 
     fn host(&self) -> Option<&str> {
         self.metadata.name.as_deref()

@@ -26,7 +26,7 @@ use std::time::Duration;
 use kube_core::PartialObjectMeta;
 use metal3_api::cluster::names::DELETE_FOR_MOVE_ANNOTATION;
 use metal3_api::meta::Time;
-use metal3_api::metal3::v1alpha1::{DataImage, PreprovisioningImage};
+use metal3_api::metal3::v1alpha1::PreprovisioningImage;
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_ironic::Client;
 use metal3_runtime::cache::{Identity, Key, SharedCache};
@@ -42,7 +42,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::live::{GoManagerCheck, NodeSearch, Reading};
 use crate::needs::UnservedKinds;
-use facts::{Facts, HostView};
+use facts::Facts;
 use kinds::{Finalized, Permitted};
 use observe::{Found, Observer};
 use plan::{Step, Wait, plan};
@@ -55,7 +55,6 @@ const READ_FAILED: &str = "a live read failed";
 /// Metadata of the kinds with finalizers. Clones share it.
 #[derive(Clone, Default)]
 pub struct Caches {
-    data_images: SharedCache<PartialObjectMeta<DataImage>>,
     agent_images: SharedCache<PartialObjectMeta<PreprovisioningImage>>,
 }
 
@@ -63,9 +62,7 @@ impl Caches {
     /// The watches. The kinds need not be installed.
     #[must_use]
     pub fn watches(&self, config: &WatchConfig) -> WatchSet<UnservedKinds> {
-        WatchSet::new(config)
-            .optional_metadata(&self.data_images)
-            .optional_metadata(&self.agent_images)
+        WatchSet::new(config).optional_metadata(&self.agent_images)
     }
 }
 
@@ -94,7 +91,6 @@ pub struct Parts {
 /// The controllers of the kinds with finalizers, and the report.
 #[must_use = "it does nothing until it runs"]
 pub struct Running {
-    data_images: Controller<Finalizers<DataImage>>,
     agent_images: Controller<Finalizers<PreprovisioningImage>>,
     report: Report,
     caches: Caches,
@@ -104,11 +100,7 @@ impl Running {
     /// Runs until `stop`.
     pub async fn run(self, stop: CancellationToken) {
         let report = stop.run_until_cancelled(self.report.send(&self.caches));
-        futures::join!(
-            self.data_images.run(stop.clone()),
-            self.agent_images.run(stop.clone()),
-            report,
-        );
+        futures::join!(self.agent_images.run(stop.clone()), report,);
     }
 }
 
@@ -116,7 +108,6 @@ impl Running {
 pub fn controllers(parts: Parts, writer: &Writer<UnservedKinds>) -> Running {
     let caches = parts.caches.clone();
     Running {
-        data_images: controller(&parts, &caches.data_images, writer),
         agent_images: controller(&parts, &caches.agent_images, writer),
         report: Report {
             client: parts.client,
@@ -164,7 +155,6 @@ struct Finalizers<K: Finalized> {
 /// When this process first saw what a decision waits for: the clock of the API server may be ahead or behind.
 struct Seen {
     deleted: Monotonic,
-    host_absent: Option<Monotonic>,
 }
 
 impl<K: Finalized> Reconciler for Finalizers<K>
@@ -196,7 +186,6 @@ where
                     self.observer
                         .read(read, &object, (&mut facts, &mut found), writer)
                         .await;
-                    facts.absent_for = self.absent_for(key, &facts.host);
                 }
                 Step::Remove(finalizer) => return self.remove(key, &object, finalizer, writer).await,
                 Step::Wait(wait) => return self.wait(key, &object, wait, writer).await,
@@ -213,7 +202,6 @@ where
     fn facts(&self, key: &Key, object: &K) -> Facts {
         let meta = object.meta();
         Facts {
-            subject: object.subject(),
             finalizers: meta.finalizers.clone().unwrap_or_default(),
             deleted_for: meta.deletion_timestamp.as_ref().map(|_| self.seen_deleted_for(key)),
             go_manager: Reading::NotRead,
@@ -222,34 +210,15 @@ where
                 .as_ref()
                 .is_some_and(|all| all.contains_key(DELETE_FOR_MOVE_ANNOTATION)),
             host: Reading::NotRead,
-            absent_for: Duration::ZERO,
             node: Reading::NotRead,
-            media: Reading::NotRead,
         }
     }
 
     fn seen_deleted_for(&self, key: &Key) -> Duration {
         let deleted = self.clock.monotonic();
-        let host_absent = None;
         let mut seen = self.seen.lock();
-        let seen = seen.entry(key.clone()).or_insert(Seen { deleted, host_absent });
+        let seen = seen.entry(key.clone()).or_insert(Seen { deleted });
         deleted.since(seen.deleted)
-    }
-
-    fn absent_for(&self, key: &Key, host: &Reading<HostView>) -> Duration {
-        let now = self.clock.monotonic();
-        let mut seen = self.seen.lock();
-        let Some(seen) = seen.get_mut(key) else {
-            return Duration::ZERO;
-        };
-        match host {
-            Reading::Known(HostView::Absent) => now.since(*seen.host_absent.get_or_insert(now)),
-            Reading::Known(_) => {
-                seen.host_absent = None;
-                Duration::ZERO
-            }
-            Reading::NotRead | Reading::Failed(_) => Duration::ZERO,
-        }
     }
 
     async fn remove(

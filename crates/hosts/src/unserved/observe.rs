@@ -3,24 +3,15 @@
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::names::{HostKey, Namespace, ObjectName};
 use metal3_ironic::Error;
-use metal3_ironic::calls::{NodeRef, hardware};
-use metal3_ironic::model::hardware::VirtualMedia;
-use metal3_ironic::model::node::Node;
-use metal3_ironic::model::state::ProvisionState;
 use metal3_runtime::cache::Key;
 use metal3_runtime::write::{NoCache, Writer};
 
 use super::READ_FAILED;
-use super::facts::{DriveUse, Facts, HostView, Media, NodeView, Read};
+use super::facts::{Facts, HostView, NodeView, Read};
 use super::kinds::Finalized;
 use crate::live::{GoManagerCheck, NodeSearch, Reading, Search};
 use crate::needs::UnservedKinds;
 use crate::plan::object::is_moving;
-
-/// The deploy interface of nodes that run from a disc.
-const LIVE_IMAGE: &str = "ramdisk";
-/// Ironic's message for a driver that has no such operation.
-const UNSUPPORTED_PHRASE: &str = "does not support";
 
 pub(super) struct Observer {
     pub(super) nodes: NodeSearch,
@@ -31,7 +22,6 @@ pub(super) struct Observer {
 #[derive(Default)]
 pub(super) struct Found {
     host: Option<BareMetalHost>,
-    node: Option<Node>,
 }
 
 impl Observer {
@@ -47,11 +37,10 @@ impl Observer {
             Read::GoManager => facts.go_manager = Reading::of((self.go_manager)().await),
             Read::Host => facts.host = host(object, found, writer).await,
             Read::Node => facts.node = self.node(object, found).await,
-            Read::Media => facts.media = self.media(found).await,
         }
     }
 
-    async fn node<K: Finalized>(&self, object: &K, found: &mut Found) -> Reading<NodeView> {
+    async fn node<K: Finalized>(&self, object: &K, found: &Found) -> Reading<NodeView> {
         let Some(host) = host_key(object) else {
             return Reading::Failed("it names no valid host".to_owned());
         };
@@ -62,55 +51,11 @@ impl Observer {
                 let view = NodeView::Present {
                     is_locked: node.reservation.is_some(),
                     names_image: object.is_named_by(&node),
-                    drive: drive_use(&node),
                 };
-                found.node = Some(*node);
                 Reading::Known(view)
             }
             Err(error) => failed(&error),
         }
-    }
-
-    async fn media(&self, found: &Found) -> Reading<Media> {
-        let Some(node) = &found.node else {
-            return Reading::NotRead;
-        };
-        match self
-            .nodes
-            .ironic
-            .send(&hardware::virtual_media(&NodeRef::from(&node.uuid)))
-            .await
-        {
-            Ok(media) => Reading::Known(drives(&media.value)),
-            Err(Error::Invalid(refusal)) if refusal.message.contains(UNSUPPORTED_PHRASE) => {
-                Reading::Known(Media::Unsupported)
-            }
-            Err(error) => failed(&error),
-        }
-    }
-}
-
-/// One drive that holds an image decides, then one that does not say.
-fn drives(media: &[VirtualMedia]) -> Media {
-    let holds = |is: Option<bool>| media.iter().any(|medium| medium.holds_image() == is);
-    match (holds(Some(true)), holds(None)) {
-        (true, _) => Media::Inserted,
-        (false, true) => Media::Silent,
-        (false, false) => Media::Empty,
-    }
-}
-
-/// For what Ironic may have inserted a disc itself.
-fn drive_use(node: &Node) -> DriveUse {
-    let has_agent = matches!(
-        node.provision_state,
-        ProvisionState::CleanHold | ProvisionState::DeployHold | ProvisionState::ServiceHold | ProvisionState::Rescue
-    );
-    let is_live = node.deploy_interface.as_deref() == Some(LIVE_IMAGE);
-    match node.provision_state.is_transitional() || has_agent {
-        true => DriveUse::Agent,
-        false if is_live && node.provision_state == ProvisionState::Active => DriveUse::LiveImage,
-        false => DriveUse::None,
     }
 }
 

@@ -1,22 +1,19 @@
 //! The decision about one object. Pure.
 //!
 //! A finalizer of the Go manager is removed only from an object that is deleted, while no Go manager runs, and after
-//! live reads that show that nothing is left of it in Ironic or in the BMC. differs (`unserved-finalizers`): the Go
-//! manager also removes that of a DataImage whose host is detached or absent, without a look at the node.
+//! live reads that show that nothing is left of it in Ironic.
 
 use std::time::Duration;
 
 use metal3_runtime::reason::Reason;
 
-use super::facts::{DriveUse, Facts, HostView, Media, NodeView, Read, Subject};
+use super::facts::{Facts, HostView, NodeView, Read};
 use crate::live::{GoManager, Reading};
 use crate::names::unserved_reason::{
-    GO_MANAGER_RUNS, HOST_ABSENT, HOST_PAUSED, IMAGE_BUILDER, MOVING, NODE_LOCKED, OTHER_FINALIZERS, STATE_UNKNOWN,
-    STILL_IN_USE, USED_BY_IRONIC,
+    GO_MANAGER_RUNS, HOST_PAUSED, IMAGE_BUILDER, MOVING, NODE_LOCKED, OTHER_FINALIZERS, STATE_UNKNOWN, STILL_IN_USE,
 };
 
 /// Finalizers of the Go manager.
-pub(super) const DATA_IMAGE: &str = "dataimage.metal3.io";
 /// Of the controller of hosts, on the image that its node may boot.
 pub(super) const HOST_OF_IMAGE: &str = "baremetalhost.metal3.io/preprovisioningImage";
 /// Of the controller that builds the image: part of the Go manager, or another program.
@@ -25,12 +22,9 @@ pub(super) const IMAGE: &str = "preprovisioningimage.metal3.io";
 /// The time for another program that builds images to remove its own finalizer: no Deployment of a well-known name shows
 /// whether it runs. It needs seconds. The time begins with each start.
 pub(super) const IMAGE_BUILDER_GRACE: Duration = Duration::from_mins(10);
-/// How long a host must be absent before it counts as gone: a move or the restoration of a backup creates it after its
-/// objects. Either takes minutes.
-pub(super) const HOST_GRACE: Duration = Duration::from_mins(10);
 /// A wait that usually ends by itself is reported after this time: a task of Ironic takes seconds, a move minutes.
 pub(super) const PATIENCE: Duration = Duration::from_mins(5);
-/// Neither Ironic nor a BMC reports when a drive changes.
+/// Nothing reports that another program has removed its finalizer, or that a Go manager ends.
 pub(super) const RECHECK: Duration = Duration::from_mins(1);
 
 /// What to do next.
@@ -68,18 +62,12 @@ pub(super) fn plan(facts: &Facts) -> Step {
     if let Some(step) = host(facts, deleted_for) {
         return step;
     }
-    let (names_image, drive_use) = match &facts.node {
+    let names_image = match &facts.node {
         Reading::NotRead => return Step::Read(Read::Node),
         Reading::Failed(why) => {
             return unknown(
                 format!("whether Ironic has a node of its host is not known ({why})"),
                 RETRIED,
-            );
-        }
-        Reading::Known(NodeView::Absent) if is_left_in_bmc(facts) => {
-            return unknown(
-                "Ironic has no node of its host, and the BMC may still hold what was created".to_owned(),
-                "let the host be registered again, or remove it from the BMC and then the finalizer",
             );
         }
         Reading::Known(NodeView::Absent) => return Step::Remove(finalizer),
@@ -91,16 +79,15 @@ pub(super) fn plan(facts: &Facts) -> Step {
                 deleted_for,
             );
         }
-        Reading::Known(NodeView::Present { names_image, drive, .. }) => (*names_image, *drive),
+        Reading::Known(NodeView::Present { names_image, .. }) => *names_image,
     };
-    match &facts.subject {
-        Subject::DataImage { is_recorded } => drive(facts, finalizer, *is_recorded, (drive_use, deleted_for)),
-        Subject::AgentImage if names_image => in_use(
+    if names_image {
+        return in_use(
             "the node of its host boots from this image",
             "wait until the host is registered again without it, or start the Go manager of hosts again",
-        ),
-        Subject::AgentImage => Step::Remove(finalizer),
+        );
     }
+    Step::Remove(finalizer)
 }
 
 /// Why others must be done with the object first.
@@ -158,81 +145,17 @@ fn host(facts: &Facts, deleted_for: Duration) -> Option<Step> {
             "if that move was interrupted, repeat it",
             deleted_for,
         ),
-        Reading::Known(HostView::Absent) if is_recorded(&facts.subject) && facts.absent_for < HOST_GRACE => {
-            let message = "its host does not exist in this cluster, and may be created again".to_owned();
-            quiet(HOST_ABSENT, message, HOST_GRACE.saturating_sub(facts.absent_for))
-        }
         Reading::Known(HostView::Absent | HostView::Present) => return None,
     })
 }
 
-/// Whether the status records that something was created in the BMC.
-const fn is_recorded(subject: &Subject) -> bool {
-    match subject {
-        Subject::DataImage { is_recorded } => *is_recorded,
-        Subject::AgentImage => false,
-    }
-}
-
-/// Whether the BMC of a host that exists may hold a disc that the status records. A host without a node is detached, or Ironic has lost its database: the node comes back. Without the host it stays unknown.
-const fn is_left_in_bmc(facts: &Facts) -> bool {
-    is_recorded(&facts.subject) && !is_host_absent(facts)
-}
-
-const fn is_host_absent(facts: &Facts) -> bool {
-    matches!(facts.host, Reading::Known(HostView::Absent))
-}
-
 /// The finalizer that is removed next.
 fn own_finalizer(facts: &Facts) -> Option<&'static str> {
-    let candidates: &[&'static str] = match &facts.subject {
-        Subject::DataImage { .. } => &[DATA_IMAGE],
-        Subject::AgentImage => &[HOST_OF_IMAGE, IMAGE],
-    };
-    let is_present = |name: &&&str| facts.finalizers.iter().any(|present| present == **name);
-    candidates.iter().find(is_present).copied()
+    let candidates: [&'static str; 2] = [HOST_OF_IMAGE, IMAGE];
+    let is_present = |name: &&str| facts.finalizers.iter().any(|present| present == *name);
+    candidates.into_iter().find(is_present)
 }
 
-fn drive(facts: &Facts, finalizer: &'static str, is_recorded: bool, (used, deleted_for): (DriveUse, Duration)) -> Step {
-    match &facts.media {
-        Reading::NotRead => Step::Read(Read::Media),
-        Reading::Failed(why) => unknown(
-            format!("whether an image is in the virtual drive of its host is not known ({why})"),
-            RETRIED,
-        ),
-        Reading::Known(Media::Empty) => Step::Remove(finalizer),
-        Reading::Known(Media::Unsupported | Media::Silent) if !is_recorded => Step::Remove(finalizer),
-        Reading::Known(_) if used == DriveUse::Agent => passing(
-            USED_BY_IRONIC,
-            "Ironic inspects, cleans, deploys or services the node of its host, and uses the virtual drive",
-            "wait until that is over; then the drive is read again",
-            deleted_for,
-        ),
-        Reading::Known(_) if used == DriveUse::LiveImage => in_use(
-            "the system of its host runs from an image in the virtual drive",
-            "wait until the host is deprovisioned; then the drive is read again",
-        ),
-        Reading::Known(_) if is_host_absent(facts) => in_use(
-            "its host does not exist in this cluster, Ironic has its node, and an image may be in the virtual drive",
-            ELSEWHERE,
-        ),
-        Reading::Known(Media::Unsupported) => in_use(
-            "the status records an inserted image, and the driver of the node cannot list its virtual drive",
-            "eject the image at the BMC, then remove the finalizer by hand",
-        ),
-        Reading::Known(Media::Silent) => in_use(
-            "the status records an inserted image, and the virtual drive of its host does not report whether it is empty",
-            "eject the image at the BMC, then remove the finalizer by hand",
-        ),
-        Reading::Known(Media::Inserted) => in_use(
-            "an image is in the virtual drive of its host",
-            "eject it with DELETE /v1/nodes/NODE/vmedia of Ironic, or start the Go manager of hosts again",
-        ),
-    }
-}
-
-const ELSEWHERE: &str =
-    "delete it in the cluster that has the host, or at the BMC, or remove the finalizer by hand to keep it";
 const RETRIED: &str = "this is read again every minute";
 const ACCESS: &str = "let this program list its Deployment";
 

@@ -46,11 +46,7 @@ impl Report {
             self.listed::<HostNetworkAttachment>().await;
             self.listed::<HostUpdatePolicy>().await;
         };
-        futures::join!(
-            listed,
-            self.watched(&caches.data_images),
-            self.watched(&caches.agent_images),
-        );
+        futures::join!(listed, self.watched(&caches.agent_images));
     }
 
     async fn watched<K: Kind>(&self, cache: &SharedCache<PartialObjectMeta<K>>) {
@@ -132,9 +128,11 @@ mod tests {
             (Number::Exactly(7), "and 7 exist:"),
             (Number::MoreThan(1), "and more than 1 exist:"),
         ] {
-            let note = note("DataImage", number);
+            let note = note("PreprovisioningImage", number);
             assert!(
-                note.contains("a DataImage") && note.contains(text) && note.contains("; keep the Go manager"),
+                note.contains("a PreprovisioningImage")
+                    && note.contains(text)
+                    && note.contains("; keep the Go manager"),
                 "{note}"
             );
         }

@@ -11,6 +11,7 @@ use kube::api::{DeleteParams, PostParams};
 use kube_core::{NamespaceResourceScope, Resource};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::{Clock, Monotonic};
+use metal3_hosts::data_image;
 use metal3_hosts::live;
 use metal3_hosts::reconciler::caches::Caches;
 use metal3_hosts::reconciler::{DeprovisionBudget, Parts, controller};
@@ -61,6 +62,8 @@ pub(crate) struct Setup {
     pub(crate) unserved: bool,
     /// Whether the controller of event subscriptions runs, too.
     pub(crate) subscriptions: bool,
+    /// Whether the controller of DataImages runs, too.
+    pub(crate) data_images: bool,
     /// Whether a node with the name of the host alone is the host's.
     pub(crate) plain_node_names: bool,
     /// How far the clock of Ironic is ahead.
@@ -76,6 +79,7 @@ impl Default for Setup {
             newest: None,
             unserved: false,
             subscriptions: false,
+            data_images: false,
             plain_node_names: false,
             ironic_ahead: TimeDelta::zero(),
         }
@@ -143,6 +147,7 @@ impl TestEnv {
             slots: setup.slots,
             unserved: setup.unserved,
             subscriptions: setup.subscriptions,
+            data_images: setup.data_images,
             plain_node_names: setup.plain_node_names,
         };
         let (mut killed, mut crashed) = (interceptor.kills(), cluster.crashes());
@@ -337,6 +342,7 @@ pub(crate) struct Program {
     pub(crate) slots: usize,
     pub(crate) unserved: bool,
     pub(crate) subscriptions: bool,
+    pub(crate) data_images: bool,
     pub(crate) plain_node_names: bool,
 }
 
@@ -360,6 +366,9 @@ impl Program {
         }
         if self.subscriptions {
             self.start_subscriptions(&mut tasks, &caches, ironic.clone(), events.clone());
+        }
+        if self.data_images {
+            self.start_data_images(&mut tasks, &caches, ironic.clone(), events.clone());
         }
         let metrics = Metrics::new();
         self.metrics.lock().clone_from(&metrics);
@@ -421,6 +430,22 @@ impl Program {
         }
         tasks.spawn(async move {
             controller.run(stop).await;
+        });
+    }
+
+    fn start_data_images(&self, tasks: &mut JoinSet<()>, of_hosts: &Caches, ironic: Client, events: EventRecorder) {
+        let parts = data_image::Parts {
+            of_hosts: of_hosts.clone(),
+            ironic,
+            go_manager: self.go_manager(),
+            plain_node_names: self.plain_node_names,
+            clock: Arc::clone(&self.clock),
+            events,
+            metrics: Metrics::new(),
+        };
+        let controller = data_image::controller(parts, Writer::new(self.client.clone(), Mode::Perform));
+        tasks.spawn(async move {
+            controller.run(CancellationToken::new()).await;
         });
     }
 

@@ -9,6 +9,7 @@ mod busy;
 mod cases;
 mod defects;
 mod deploy_steps;
+mod discs;
 mod disturbances;
 mod env;
 mod faults;

@@ -58,6 +58,8 @@ lenient! {
         pub inserted: Option<bool>,
         /// The URL of the image.
         pub image: Option<String>,
+        /// What the drive may hold: `CD`, `DVD`, `Floppy` or `USBStick`.
+        pub media_types: Vec<String>,
     }
 }
 
@@ -67,6 +69,13 @@ impl VirtualMedia {
     pub fn holds_image(&self) -> Option<bool> {
         self.inserted
             .or_else(|| self.image.as_deref().map(|image| !image.is_empty()))
+    }
+
+    /// Whether it is a drive for discs. One that does not say what it may hold is taken for one.
+    #[must_use]
+    pub fn is_for_discs(&self) -> bool {
+        let mut types = self.media_types.iter();
+        self.media_types.is_empty() || types.any(|name| name == "CD" || name == "DVD")
     }
 }
 
@@ -213,6 +222,20 @@ mod tests {
         ] {
             let parsed: VirtualMedia = serde_json::from_value(medium.clone()).unwrap();
             assert_eq!(parsed.holds_image(), holds, "{medium}");
+        }
+    }
+
+    #[test]
+    fn drive_for_sticks_is_none_for_discs() {
+        for (types, expected) in [
+            (json!(["CD", "DVD"]), true),
+            (json!(["DVD"]), true),
+            (json!(["Floppy", "USBStick"]), false),
+            (json!([]), true),
+            (json!(null), true),
+        ] {
+            let parsed: VirtualMedia = serde_json::from_value(json!({ "media_types": types })).unwrap();
+            assert_eq!(parsed.is_for_discs(), expected, "{types}");
         }
     }
 

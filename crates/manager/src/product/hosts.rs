@@ -5,7 +5,8 @@ use std::sync::Arc;
 use metal3_api::metal3::names::GROUP;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_grants::Admission;
-use metal3_hosts::needs::{Hosts, Subscriptions, UnservedKinds};
+use metal3_hosts::data_image;
+use metal3_hosts::needs::{DataImages, Hosts, Subscriptions, UnservedKinds};
 use metal3_hosts::reconciler::caches::Caches;
 use metal3_hosts::reconciler::{Parts, controller};
 use metal3_hosts::subscription;
@@ -146,6 +147,15 @@ fn controllers(
         events: events.clone(),
         metrics: session.metrics.clone(),
     };
+    let of_data_images = data_image::Parts {
+        of_hosts: caches.clone(),
+        ironic: metal.ironic.clone(),
+        go_manager: Arc::clone(&write_access.go_manager),
+        plain_node_names: metal.settings.plain_node_names,
+        clock: Arc::clone(&session.clock),
+        events: events.clone(),
+        metrics: session.metrics.clone(),
+    };
     let of_unserved = unserved::Parts {
         client: write_access.client.clone(),
         caches: others.unserved,
@@ -158,6 +168,7 @@ fn controllers(
         metrics: session.metrics.clone(),
     };
     let subscription_writer: Writer<Subscriptions> = Writer::new(write_access.client.clone(), session.mode());
+    let data_image_writer: Writer<DataImages> = Writer::new(write_access.client.clone(), session.mode());
     let unserved_writer: Writer<UnservedKinds> = Writer::new(write_access.client.clone(), session.mode());
     let clock = Arc::clone(&session.clock);
     let publisher = Publisher::new(inbox, writer.clone(), Arc::clone(&clock), "metal3-baremetal-controller");
@@ -177,9 +188,14 @@ fn controllers(
     // Subscribes before any cache is filled.
     let controller = controller(parts, writer);
     let subscriptions = subscription::controller(of_subscriptions, subscription_writer);
+    let data_images = data_image::controller(of_data_images, data_image_writer);
     let unserved = unserved::controllers(of_unserved, &unserved_writer);
     Box::new(move |stop| {
-        let of_hosts = futures::future::join(controller.run(stop.clone()), subscriptions.run(stop.clone()));
+        let of_hosts = futures::future::join3(
+            controller.run(stop.clone()),
+            subscriptions.run(stop.clone()),
+            data_images.run(stop.clone()),
+        );
         let work = futures::future::join(of_hosts, unserved.run(stop));
         Box::pin(run_then_drain(work, publisher.run()))
     })

@@ -127,8 +127,18 @@ pub struct Machine {
     pub faults: Faults,
     /// Hardware profile.
     pub profile: Profile,
-    /// The image in the virtual drive: a live image, or one that a client attached.
+    /// The image in the virtual drive as the BMC names it: a live image, or the copy of one that a client attached.
     pub media: Option<String>,
+    /// The image that a client attached, as the client named it.
+    pub disc: Option<String>,
+    /// Whether it has a virtual drive.
+    pub has_drive: bool,
+    /// Whether the drive ejects.
+    pub ejects: bool,
+    /// How many images it does not load, of the next ones.
+    pub discs_refused: u32,
+    /// The disc of each start of the machine.
+    pub starts: Vec<Option<String>>,
     /// The image on the root disk.
     pub disk: Option<Image>,
     /// Operation counts.
@@ -167,6 +177,11 @@ impl Machine {
             deploy_steps: BTreeSet::new(),
             profile,
             media: None,
+            disc: None,
+            has_drive: true,
+            ejects: true,
+            discs_refused: 0,
+            starts: Vec::new(),
             disk: None,
             counts: MachineCounts::default(),
             boot_device: ("disk".to_owned(), true),
@@ -210,6 +225,9 @@ impl Machine {
                 message: format!("Failed to set node power state to {to}."),
                 after: Duration::from_secs(20),
             });
+        }
+        if wanted {
+            self.starts.push(self.disc.clone());
         }
         let count = match (runs, wanted) {
             (false, true) => Some(&mut self.counts.started),

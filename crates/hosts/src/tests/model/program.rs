@@ -359,7 +359,11 @@ fn is_taken(model: &mut ModelState, request: &Request) -> Option<bool> {
             node["target_raid_config"] = json!({ "logical_disks": disks });
             true
         }
-        Request::CreateNode(_) | Request::PatchNode(..) | Request::CreatePort { .. } => true,
+        Request::CreateNode(_)
+        | Request::PatchNode(..)
+        | Request::CreatePort { .. }
+        | Request::InsertDisc(..)
+        | Request::EjectDiscs(_) => true,
     };
     Some(is_taken)
 }

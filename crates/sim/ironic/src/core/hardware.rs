@@ -167,61 +167,6 @@ impl Core {
         Ok(Answer::empty(StatusCode::NO_CONTENT).delayed(delay))
     }
 
-    /// Needs no lock, unlike reading the boot device.
-    pub(super) fn media(&mut self, ident: &str) -> Result<Answer, Failure> {
-        let node = self.node(ident)?;
-        let management = node.text("management_interface").unwrap_or_default();
-        if !management.contains("redfish") {
-            return Err(Refusal::unsupported(node.driver(), "get_virtual_media").into());
-        }
-        let serial = node.serial;
-        let (delay, machine) = self.reachable_machine(serial)?;
-        let (image, inserted) = (machine.media.clone(), machine.media.is_some());
-        Ok(Answer::ok(json!([
-            {"media_types": ["CD", "DVD"], "inserted": inserted, "image": image.unwrap_or_default()},
-        ]))
-        .delayed(delay))
-    }
-
-    pub(super) fn attach_media(&mut self, ident: &str, context: Context<'_>) -> Result<Answer, Failure> {
-        let body = context.request.json()?;
-        let text = |key: &str| body.get(key).and_then(Value::as_str).map(str::to_owned);
-        let (Some(_), Some(image)) = (text("device_type"), text("image_url")) else {
-            return Err(Refusal::invalid("Schema error for vmedia: device_type and image_url are required").into());
-        };
-        self.change_media(ident, Some(image), context)
-    }
-
-    /// Accepted immediately and done asynchronously: an error is recorded in `last_error`.
-    pub(super) fn change_media(
-        &mut self,
-        ident: &str,
-        image: Option<String>,
-        context: Context<'_>,
-    ) -> Result<Answer, Failure> {
-        let now = context.now;
-        self.locked(ident, now, |core, serial| {
-            let missing = || Refusal::not_found("Node", ident);
-            let (node, machine) = core.node_and_machine(serial).ok_or_else(missing)?;
-            let failed = match machine {
-                None => Some("the driver does not support virtual media".to_owned()),
-                Some(machine) => match machine.reach() {
-                    Err(error) => Some(error.message),
-                    Ok(_) => {
-                        machine.media = image;
-                        None
-                    }
-                },
-            };
-            node.last_error.clone_from(&failed);
-            if let Some(message) = failed {
-                core.note(serial, "ERROR", message, now);
-            }
-            Ok(())
-        })?;
-        Ok(Answer::empty(StatusCode::NO_CONTENT))
-    }
-
     /// Vendor methods of Redfish. Each needs the lock, reads included, and is done before the response.
     pub(super) fn passthru(&mut self, ident: &str, context: Context<'_>) -> Result<Answer, Failure> {
         let name = context.request.query("method").unwrap_or_default().to_owned();

@@ -8,6 +8,7 @@ mod firmware;
 mod hardware;
 mod images;
 mod machines;
+mod media;
 mod nodes;
 mod perform;
 mod ports;

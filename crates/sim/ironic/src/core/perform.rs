@@ -71,6 +71,7 @@ impl Core {
             Action::ClearInstance => self.clear_instance(serial, now),
             Action::Switch(verb) => self.client_switch(serial, verb, now),
             Action::Boot(field, value) => self.client_boot(serial, field, value),
+            Action::Media(image) => self.client_media(serial, image.as_deref()),
             Action::Fail(message) => {
                 self.fail(serial, kind, message.clone(), now);
                 Some(Outcome::Done)
@@ -259,6 +260,7 @@ impl Core {
         let (node, machine) = self.node_and_machine(serial)?;
         if let Some(machine) = machine.filter(|_| node.is_live()) {
             machine.media = None;
+            machine.disc = None;
         }
         node.fields.insert("instance_info".into(), json!({}));
         node.fields.insert("instance_uuid".into(), Value::Null);
@@ -278,7 +280,7 @@ impl Core {
         };
         if kind == Kind::Power {
             node.target_power = None;
-        } else {
+        } else if kind != Kind::Media {
             let at = step(&node.provision, Event::Fail);
             let ran = match kind {
                 Kind::Clean => node.steps.remove("clean_step").is_some(),
@@ -300,7 +302,7 @@ impl Core {
             }
             match kind {
                 Kind::Adopt => node.power = None,
-                Kind::Verify | Kind::TearDown | Kind::Power => {}
+                Kind::Verify | Kind::TearDown | Kind::Power | Kind::Media => {}
                 Kind::Inspect if node.is_inspected_by_bmc() => {}
                 // A failed machine is switched off if possible.
                 Kind::Inspect | Kind::Clean | Kind::Deploy | Kind::Service => {

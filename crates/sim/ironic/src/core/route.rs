@@ -105,7 +105,7 @@ impl Core {
             }
             ["vmedia"] if method == get => self.media(node),
             ["vmedia"] if method == post => self.attach_media(node, context),
-            ["vmedia"] if method == delete => self.change_media(node, None, context),
+            ["vmedia"] if method == delete => self.detach_media(node, context),
             ["vendor_passthru"] if method == get || method == post || method == delete => self.passthru(node, context),
             [first, ..] if NOT_SIMULATED_OF_NODE.contains(first) => Err(not_simulated(request)),
             [first, ..] if KNOWN.contains(first) => Err(not_simulated(request)),

@@ -57,6 +57,8 @@ pub(crate) enum Action {
     Switch(String),
     /// A boot mode or secure boot change that a client requested.
     Boot(&'static str, Value),
+    /// A change of the virtual drive that a client requested: the image to insert.
+    Media(Option<String>),
     /// Fail the work.
     Fail(String),
     /// Record the error of an already failed node.
@@ -81,6 +83,7 @@ pub(crate) enum Kind {
     Adopt,
     Service,
     Power,
+    Media,
 }
 
 /// Work in progress.
@@ -131,7 +134,7 @@ pub(crate) const fn query_time(call: Duration) -> Duration {
 pub(crate) fn extra(machine: Option<&Machine>, action: &Action) -> Duration {
     let asks = matches!(
         action,
-        Action::Verify | Action::Power(_) | Action::Switch(_) | Action::Boot(..)
+        Action::Verify | Action::Power(_) | Action::Switch(_) | Action::Boot(..) | Action::Media(_)
     );
     match machine.filter(|_| asks) {
         Some(machine) => query_time(machine.faults.bmc_delay()),
@@ -250,6 +253,11 @@ pub(crate) fn power(node: &Node, pace: &Pace, verb: &str) -> Script {
     // The conductor queries the power before it changes it.
     let takes = if node.is_fake() { pace.fake_power } else { pace.bmc }.saturating_mul(2);
     Script::default().then(takes, Action::Switch(verb.to_owned()))
+}
+
+pub(crate) fn media(node: &Node, pace: &Pace, image: Option<String>) -> Script {
+    let takes = if node.is_fake() { pace.fake_work } else { pace.bmc };
+    Script::default().then(takes, Action::Media(image))
 }
 
 pub(crate) fn boot(node: &Node, pace: &Pace, field: &'static str, value: Value) -> Script {

@@ -1,0 +1,161 @@
+//! The reads of a decision. Each may fail, and a failure is an unknown.
+
+use metal3_api::metal3::v1alpha1::{BareMetalHost, DataImage, OperationalStatus, ProvisioningState};
+use metal3_domain::names::{HostKey, Namespace, ObjectName};
+use metal3_ironic::Error;
+use metal3_ironic::calls::{NodeRef, hardware};
+use metal3_ironic::model::node::Node;
+use metal3_ironic::model::state::ProvisionState;
+use metal3_runtime::cache::{Key, SharedCache};
+use metal3_runtime::plan::{Observed, UnknownReason};
+use metal3_runtime::write::{NoCache, Writer};
+
+use super::facts::{Bar, DriveState, DriveUse, Facts, HostView, NodeView, Read, Start};
+use crate::live::{GoManagerCheck, NodeSearch, Reading, Search};
+use crate::needs::DataImages;
+use crate::node::drive::{Drive, runs_from_disc};
+use crate::plan::object::is_moving;
+
+pub(super) struct Observer {
+    pub(super) nodes: NodeSearch,
+    pub(super) go_manager: GoManagerCheck,
+    pub(super) hosts: SharedCache<BareMetalHost>,
+}
+
+/// What was read of one object, in addition to its facts. It lives as long as a reconcile.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) host: Option<BareMetalHost>,
+    node: Option<Node>,
+}
+
+impl Observer {
+    pub(super) fn cached_host(&self, key: &Key, object: &DataImage) -> Reading<HostView> {
+        match self.hosts.find(key) {
+            Observed::Present(host) => Reading::Known(host_view(&host, object)),
+            Observed::Absent => Reading::Known(HostView::Absent),
+            Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotRead) => Reading::NotRead,
+            Observed::Unknown(why) => Reading::Failed(why.to_string()),
+        }
+    }
+
+    /// Performs one read other than that of the object.
+    pub(super) async fn read(
+        &self,
+        read: Read,
+        (key, object): (&Key, &DataImage),
+        (facts, found): (&mut Facts, &mut Found),
+        writer: &Writer<DataImages>,
+    ) {
+        match read {
+            Read::Object => {}
+            Read::GoManager => facts.go_manager = Reading::of((self.go_manager)().await),
+            Read::Host => facts.host = live_host((key, object), found, writer).await,
+            Read::Node => facts.node = self.node(key, found).await,
+            Read::Drive => facts.drive = self.drive(found).await,
+        }
+    }
+
+    async fn node(&self, key: &Key, found: &mut Found) -> Reading<NodeView> {
+        let Some(host) = host_key(key) else {
+            return Reading::Failed("it names no valid host".to_owned());
+        };
+        match self.nodes.find(&host, found.host.as_ref()).await {
+            Ok(Search::Absent) => Reading::Known(NodeView::Absent),
+            Ok(Search::Foreign) => Reading::Failed("its host records a node of another name".to_owned()),
+            Ok(Search::Own(node)) => {
+                let view = NodeView::Present {
+                    is_locked: node.reservation.is_some(),
+                    drive: drive_use(&node),
+                };
+                found.node = Some(*node);
+                Reading::Known(view)
+            }
+            Err(error) => failed(&error),
+        }
+    }
+
+    async fn drive(&self, found: &Found) -> Reading<DriveState> {
+        let Some(node) = &found.node else {
+            return Reading::NotRead;
+        };
+        let call = hardware::virtual_media(&NodeRef::from(&node.uuid));
+        match self.nodes.ironic.send(&call).await {
+            Ok(media) => Reading::Known(DriveState::Known(Drive::of(&media.value, node))),
+            Err(Error::Invalid(_)) => Reading::Known(DriveState::Unsupported),
+            Err(error) => failed(&error),
+        }
+    }
+}
+
+/// For what Ironic may have inserted a disc itself.
+fn drive_use(node: &Node) -> DriveUse {
+    use ProvisionState::{CleanHold, DeployHold, Rescue, ServiceHold};
+    let state = &node.provision_state;
+    let has_agent = matches!(state, CleanHold | DeployHold | ServiceHold | Rescue);
+    match state.is_transitional() || has_agent {
+        true => DriveUse::Agent,
+        false if runs_from_disc(node) && *state == ProvisionState::Active => DriveUse::LiveImage,
+        false => DriveUse::None,
+    }
+}
+
+/// The host as a decision sees it.
+pub(super) fn host_view(host: &BareMetalHost, object: &DataImage) -> HostView {
+    let status = &host.status;
+    let is_detached = host.detach_request().is_some() || status.operational_status == OperationalStatus::Detached;
+    let bars = [
+        (host.is_paused(), Bar::Paused),
+        (is_moving(host), Bar::Moving),
+        (is_detached, Bar::Detached),
+        (host.metadata.deletion_timestamp.is_some(), Bar::Deleted),
+    ];
+    let bar = bars.into_iter().find(|(applies, _)| *applies);
+    let is_running = matches!(
+        status.provisioning.state,
+        ProvisioningState::Provisioned | ProvisioningState::ExternallyProvisioned
+    );
+    let mut owners = object.metadata.owner_references.iter().flatten();
+    HostView::Present {
+        bar: bar.map(|(_, bar)| bar),
+        is_owner: owners.any(|owner| Some(&owner.uid) == host.metadata.uid.as_ref()),
+        start: match (is_running, status.powered_on, host.spec.online) {
+            (false, ..) => Start::Never,
+            (true, true, _) => Start::AfterRestart,
+            (true, false, false) => Start::WhenOnline,
+            (true, false, true) => Start::Soon,
+        },
+    }
+}
+
+async fn live_host(
+    (key, object): (&Key, &DataImage),
+    found: &mut Found,
+    writer: &Writer<DataImages>,
+) -> Reading<HostView> {
+    match writer.read::<BareMetalHost>(&NoCache, key).await {
+        Ok(host) => {
+            let view = host.as_ref().map_or(HostView::Absent, |host| host_view(host, object));
+            found.host = host;
+            Reading::Known(view)
+        }
+        Err(fault) => {
+            tracing::debug!(host = %key, "a live read failed: {}", fault.report());
+            Reading::Failed(fault.category().to_owned())
+        }
+    }
+}
+
+fn host_key(key: &Key) -> Option<HostKey> {
+    let namespace = Namespace::parse(key.namespace.clone()).ok()?;
+    Some(HostKey::new(namespace, ObjectName::parse(key.name.clone()).ok()?))
+}
+
+/// A text that stays the same while the error does: without the ID of the request.
+fn failed<T>(error: &Error) -> Reading<T> {
+    tracing::debug!(%error, "a live read failed");
+    Reading::Failed(match error {
+        Error::TooOld { .. } => error.to_string(),
+        _ => format!("Ironic: {}", error.category()),
+    })
+}

@@ -1,0 +1,375 @@
+//! The disc of a host: its DataImage is inserted into the virtual drive or ejected from it directly before the machine starts, and
+//! ejected before the node of a deleted host is deleted.
+//!
+//! | The drive | The host has a DataImage | It has none, or one that is deleted |
+//! |---|---|---|
+//! | empty | insert | done |
+//! | holds what the status records | done if that is asked for; else eject, then insert | eject |
+//! | holds another disc, or what the status does not record | eject, then insert | eject what a client attached |
+//!
+//! The status records the image before it is inserted, and is believed only together with the drive, which is read before each
+//! start: a node that was adopted or made again, and another manager, may have changed it. The start waits for a limited number of
+//! failures, and only for those that are about the disc. Nothing is ever powered off for a disc.
+
+use std::time::Duration;
+
+use metal3_api::metal3::names::DATA_IMAGE_FINALIZER;
+use metal3_api::metal3::v1alpha1::{
+    AttachedImage, DataImage, DataImageError, DataImageStatus, ProvisioningState as State,
+};
+use metal3_domain::uri::public_text;
+use metal3_ironic::model::node::Node;
+use metal3_runtime::patch::{Changes, MergePatch};
+use metal3_runtime::plan::{Observed, PlannedEvent};
+use metal3_runtime::version::ResourceVersion;
+use metal3_runtime::work::Next;
+
+use crate::action::{Action, Disc, Request};
+use crate::facts::{DISC_ATTEMPTS, DiscAttempts, DiscOrder, DriveView, HostFreshness, NodeFreshness, Read};
+use crate::names::disc_reason::{EJECTED, FAILED, INSERTED};
+use crate::node::drive::{Drive, runs_from_disc};
+use crate::plan::ownership::is_owned_node;
+use crate::plan::planner::{Decision, PlanResult, Planner, document};
+use crate::plan::power::require_end_of_switching;
+use crate::plan::wait;
+
+/// Between two attempts. A BMC that has not ended an earlier request needs seconds. The Go manager's number.
+pub(crate) const RETRY: Duration = Duration::from_secs(30);
+
+/// What happens next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The machine starts.
+    Start,
+    /// The node of a deleted host is deleted.
+    Removal,
+}
+
+impl Purpose {
+    const fn without(self) -> &'static str {
+        match self {
+            Self::Start => "the host starts all the same, and it is tried again at the next start",
+            Self::Removal => "the host is deleted all the same; eject the image at the BMC",
+        }
+    }
+}
+
+/// What to do about the drive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The drive is as it is asked for.
+    Done,
+    Insert,
+    Eject,
+    /// The last order has ended without its effect.
+    Failed(DiscOrder),
+    /// An order that another process sent may still come.
+    Wait(Duration),
+}
+
+/// The decision. `wanted`: the URL of the image that is asked for; `recorded`: the one in the status.
+pub(crate) fn step(wanted: Option<&str>, recorded: Option<&str>, drive: Drive, attempts: &DiscAttempts) -> Step {
+    use DiscOrder::{Eject, Insert};
+    let ordered = attempts.ordered;
+    let eject = if ordered == Some(Eject) {
+        Step::Failed(Eject)
+    } else {
+        Step::Eject
+    };
+    let earlier = attempts
+        .earlier_left
+        .filter(|_| ordered.is_none() && recorded.is_some());
+    let is_recorded = recorded == wanted;
+    match (wanted, drive) {
+        // An order for another image would replace it.
+        (_, Drive::Empty) if !is_recorded && earlier.is_some() => Step::Wait(earlier.unwrap_or_default()),
+        (Some(_), Drive::Empty) if ordered == Some(Insert) => Step::Failed(Insert),
+        (Some(_), Drive::Empty) => Step::Insert,
+        (Some(_), Drive::Attached | Drive::Unnamed) if is_recorded && ordered != Some(Eject) => Step::Done,
+        // The BMC names discs in its own way, or says nothing.
+        (Some(_), Drive::Other | Drive::Silent) if is_recorded && ordered == Some(Insert) => Step::Done,
+        (Some(_), Drive::Silent) if is_recorded || recorded.is_none() || ordered == Some(Eject) => Step::Insert,
+        (Some(_), _) => eject,
+        (None, Drive::Empty) => Step::Done,
+        (None, Drive::Attached | Drive::Unnamed) => eject,
+        // It was inserted by somebody else, as far as the status knows.
+        (None, Drive::Other) if recorded.is_none() => Step::Done,
+        (None, Drive::Other) => eject,
+        (None, Drive::Silent) if recorded.is_none() || ordered == Some(Eject) => Step::Done,
+        (None, Drive::Silent) => Step::Eject,
+    }
+}
+
+/// Inserts or ejects the disc of a running host before its machine is switched on. `Ok`: nothing of it delays the start.
+pub(crate) fn before_start(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
+    match planner.state() {
+        State::Provisioned | State::ExternallyProvisioned => prepare(planner, node, Purpose::Start),
+        _ => Ok(()),
+    }
+}
+
+/// Ejects the disc of a deleted host: nothing could eject it without the node.
+pub(crate) fn before_removal(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
+    // What Ironic does with such a node ends first, or is ended by the deletion. A detached machine is left as it is.
+    let is_left = node.provision_state.is_transitional() || planner.host().detach_request().is_some();
+    if is_left || !planner.is_deleting() || !is_owned_node(planner, node) {
+        return Ok(());
+    }
+    prepare(planner, node, Purpose::Removal)
+}
+
+/// The DataImage, if it may concern the drive.
+fn subject<'a>(planner: &Planner<'a>, purpose: Purpose) -> Option<&'a DataImage> {
+    // Another kind of unknown is none that a start may wait for: only a person ends it.
+    let object = planner.facts.disc.object.clone().into_present()?;
+    let may_be_left = is_protected(object) || recorded(object).is_some();
+    let is_asked_for = purpose == Purpose::Start && !is_deleted(object);
+    (may_be_left || is_asked_for).then_some(object)
+}
+
+const fn is_deleted(object: &DataImage) -> bool {
+    object.metadata.deletion_timestamp.is_some()
+}
+
+/// Whether the object cannot vanish while the drive holds the disc.
+fn is_protected(object: &DataImage) -> bool {
+    let mut finalizers = object.metadata.finalizers.iter().flatten();
+    finalizers.any(|name| name == DATA_IMAGE_FINALIZER)
+}
+
+/// The patch that protects it.
+fn protection(object: &DataImage) -> Option<MergePatch> {
+    let version = ResourceVersion::parse(object.metadata.resource_version.as_deref()?).ok()?;
+    let mut changed = object.clone();
+    let finalizers = changed.metadata.finalizers.get_or_insert_default();
+    finalizers.push(DATA_IMAGE_FINALIZER.to_owned());
+    let patch = Changes::between(&document(object), &document(&changed)).main?;
+    Some(patch.with_precondition(&version))
+}
+
+/// The URL in the status. The Go manager leaves an empty one.
+fn recorded(object: &DataImage) -> Option<&str> {
+    let attached = object.status.attached_image.as_ref()?;
+    Some(attached.url.as_str()).filter(|url| !url.is_empty())
+}
+
+/// The image that the drive is to hold.
+pub(crate) fn wanted(object: &DataImage, purpose: Purpose) -> Option<&str> {
+    let is_wanted = purpose == Purpose::Start && !is_deleted(object) && !object.spec.url.is_empty();
+    is_wanted.then_some(object.spec.url.as_str())
+}
+
+fn prepare(planner: &mut Planner<'_>, node: &Node, purpose: Purpose) -> PlanResult<()> {
+    let Some(object) = subject(planner, purpose) else {
+        return Ok(());
+    };
+    let attempts = planner.facts.disc.attempts.clone();
+    if attempts.is_over {
+        report_again(planner, object, &attempts);
+        return Ok(());
+    }
+    if let Some(left) = attempts.delay_left {
+        return Err(Decision::Wait(wait::for_time(
+            left,
+            "an attempt with the disc of the host failed",
+        )));
+    }
+    if runs_from_disc(node) && wanted(object, purpose).is_some() {
+        let why = "the system of the host runs from a disc itself, which this image would replace; delete the DataImage, or \
+                   deploy the host to its disk";
+        return give_up(planner, object, why, purpose);
+    }
+    require_end_of_switching(planner, node)?;
+    require_live_drive(planner)?;
+    if let Some(refused) = &attempts.refused {
+        return Err(failed(planner, object, &refused.message, (refused.is_final, purpose)));
+    }
+    match planner.facts.disc.drive.clone() {
+        Observed::Present(DriveView::Known(drive)) => carry_out(planner, object, (node, *drive), purpose),
+        Observed::Present(DriveView::Unsupported(_))
+            if wanted(object, purpose).is_none() && recorded(object).is_none() =>
+        {
+            Ok(())
+        }
+        Observed::Present(DriveView::Unsupported(why)) => {
+            let why = format!(
+                "Ironic has no virtual drive of this host: {why}; use a Redfish BMC with virtual media and Ironic with API 1.93 \
+                 or later, or delete the DataImage"
+            );
+            give_up(planner, object, &why, purpose)
+        }
+        Observed::Present(DriveView::Failed(why)) => {
+            let why = format!("the virtual drive cannot be read: {why}; look at the BMC of the host");
+            Err(failed(planner, object, &why, (false, purpose)))
+        }
+        Observed::Absent | Observed::Unknown(_) => Ok(()),
+    }
+}
+
+/// Requires views of the object, the node and the drive that this reconcile has read. They are read together: each alone may be
+/// slow, and would age the others.
+fn require_live_drive(planner: &Planner<'_>) -> PlanResult<()> {
+    let disc = &planner.facts.disc;
+    let is_node_live = matches!(planner.facts.own_node(), Some((_, freshness)) if freshness >= NodeFreshness::Live);
+    let is_live = is_node_live && disc.freshness >= HostFreshness::Live && matches!(disc.drive, Observed::Present(_));
+    match is_live {
+        true => Ok(()),
+        false => Err(Decision::Read([Read::Node, Read::DataImage, Read::Drive].into())),
+    }
+}
+
+fn carry_out(
+    planner: &mut Planner<'_>,
+    object: &DataImage,
+    (node, drive): (&Node, Drive),
+    purpose: Purpose,
+) -> PlanResult<()> {
+    let (wanted, attempts) = (wanted(object, purpose), planner.facts.disc.attempts.clone());
+    match step(wanted, recorded(object), drive, &attempts) {
+        Step::Done => {
+            report_done(planner, object, wanted, attempts.ordered);
+            Ok(())
+        }
+        Step::Wait(left) => Err(Decision::Wait(wait::on_lost_response(left))),
+        // A live image leaves the drive with its node.
+        Step::Eject if runs_from_disc(node) => {
+            let why = "the system of the host runs from a disc itself, which would be ejected too; deprovision the host first";
+            give_up(planner, object, why, purpose)
+        }
+        Step::Eject => {
+            planner.request(Request::EjectDiscs(node.uuid.clone()));
+            Err(Decision::Wait(wait::on_node("Ironic ejects the disc of the host")))
+        }
+        Step::Insert if !is_protected(object) => {
+            planner.actions.extend(protection(object).map(Action::ProtectDisc));
+            Err(Decision::Wait(Next::Requeue))
+        }
+        Step::Insert => {
+            let url = wanted.unwrap_or_default().to_owned();
+            let mut status = object.status.clone();
+            status.attached_image = Some(AttachedImage { url: url.clone() });
+            status.last_reconciled = Some(planner.facts.now);
+            // It is not sent before the object shows it, so an object that is deleted meanwhile is not let go.
+            planner.actions.extend(patch(object, status).map(Action::RecordDisc));
+            planner.request(Request::InsertDisc(node.uuid.clone(), Disc { url }));
+            Err(Decision::Wait(wait::on_node("Ironic inserts the disc of the host")))
+        }
+        Step::Failed(order) => {
+            let (did, rest) = match order {
+                DiscOrder::Insert => ("inserted", "the virtual drive is empty afterwards"),
+                DiscOrder::Eject => ("ejected", "the virtual drive still holds a disc afterwards"),
+            };
+            let error = node.last_error.as_deref().unwrap_or(rest);
+            let why = format!("the image was not {did}: {error}; see that the BMC can load it, and has a free drive");
+            Err(failed(planner, object, &why, (false, purpose)))
+        }
+    }
+}
+
+/// Reports that the drive is as it is asked for.
+fn report_done(planner: &mut Planner<'_>, object: &DataImage, wanted: Option<&str>, ordered: Option<DiscOrder>) {
+    let status = DataImageStatus {
+        attached_image: wanted.map(|url| AttachedImage { url: url.to_owned() }),
+        error: None,
+        last_reconciled: Some(planner.facts.now),
+    };
+    let event = match (wanted, ordered) {
+        (Some(url), Some(DiscOrder::Insert)) => {
+            let message = format!("the virtual drive of the host holds the image {url}");
+            Some(PlannedEvent::normal(INSERTED, public_text(&message)))
+        }
+        (None, Some(DiscOrder::Eject)) => {
+            let message = "the image was ejected from the virtual drive of the host";
+            Some(PlannedEvent::normal(EJECTED, message.to_owned()))
+        }
+        _ => None,
+    };
+    report(planner, object, status, event);
+}
+
+/// Reports a failure. The next attempt follows after a delay, until there were enough.
+fn failed(planner: &mut Planner<'_>, object: &DataImage, why: &str, (is_final, purpose): (bool, Purpose)) -> Decision {
+    let is_last = is_final || planner.facts.disc.attempts.failures.saturating_add(1) >= DISC_ATTEMPTS;
+    report_failure(planner, object, why, (is_last, purpose));
+    Decision::Wait(match is_last {
+        true => Next::Requeue,
+        false => wait::for_time(RETRY, "an attempt with the disc of the host failed"),
+    })
+}
+
+/// Reports why nothing is attempted, and goes on. The same reason is reported once.
+fn give_up(planner: &mut Planner<'_>, object: &DataImage, why: &str, purpose: Purpose) -> PlanResult<()> {
+    let message = text(why, true, purpose);
+    if reported(object) != Some(message.as_str()) {
+        report_failure(planner, object, why, (true, purpose));
+    }
+    Ok(())
+}
+
+fn report_failure(planner: &mut Planner<'_>, object: &DataImage, why: &str, (is_last, purpose): (bool, Purpose)) {
+    let message = text(why, is_last, purpose);
+    planner.add(Action::DiscFailed {
+        message: message.clone(),
+        is_last,
+    });
+    add_error(planner, object, message);
+}
+
+fn add_error(planner: &mut Planner<'_>, object: &DataImage, message: String) {
+    let count = object.status.error.as_ref().map_or(0, |error| error.count);
+    let mut status = object.status.clone();
+    status.error = Some(DataImageError {
+        count: count.saturating_add(1),
+        message: message.clone(),
+    });
+    status.last_reconciled = Some(planner.facts.now);
+    if is_insertion_over(planner) {
+        status.attached_image = None;
+    }
+    report(planner, object, status, Some(PlannedEvent::warning(FAILED, message)));
+}
+
+/// Whether the drive is empty, and an insertion that was recorded has ended or was not begun.
+fn is_insertion_over(planner: &Planner<'_>) -> bool {
+    let disc = &planner.facts.disc;
+    let is_rejected = disc.attempts.refused.as_ref().is_some_and(|refused| refused.is_final);
+    let is_ended = disc.attempts.ordered == Some(DiscOrder::Insert);
+    matches!(disc.drive, Observed::Present(DriveView::Known(Drive::Empty))) && (is_rejected || is_ended)
+}
+
+/// Repeats a report that was not written.
+fn report_again(planner: &mut Planner<'_>, object: &DataImage, attempts: &DiscAttempts) {
+    if let Some(message) = attempts
+        .message
+        .clone()
+        .filter(|message| reported(object) != Some(message))
+    {
+        add_error(planner, object, message);
+    }
+}
+
+fn reported(object: &DataImage) -> Option<&str> {
+    object.status.error.as_ref().map(|error| error.message.as_str())
+}
+
+fn text(why: &str, is_last: bool, purpose: Purpose) -> String {
+    public_text(&match is_last {
+        true => format!("{why}; {}", purpose.without()),
+        false => why.to_owned(),
+    })
+}
+
+fn report(planner: &mut Planner<'_>, object: &DataImage, status: DataImageStatus, event: Option<PlannedEvent>) {
+    planner
+        .actions
+        .extend(patch(object, status).map(|patch| Action::ReportDisc { patch, event }));
+}
+
+/// A patch of the status, if it changes something.
+fn patch(object: &DataImage, status: DataImageStatus) -> Option<MergePatch> {
+    let version = ResourceVersion::parse(object.metadata.resource_version.as_deref()?).ok()?;
+    let mut changed = object.clone();
+    changed.status = status;
+    let patch = Changes::between(&document(object), &document(&changed)).status?;
+    Some(patch.with_precondition(&version))
+}

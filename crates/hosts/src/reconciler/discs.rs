@@ -1,0 +1,375 @@
+//! The discs of hosts: what this process has done about each since its machine was last on, and the reads and writes that they
+//! need.
+//!
+//! All of it may be lost: a process that starts reads the drive, and attempts what is asked for again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use metal3_api::metal3::v1alpha1::{BareMetalHost, DataImage};
+use metal3_domain::clock::Monotonic;
+use metal3_domain::uri::public_text;
+use metal3_ironic::Error;
+use metal3_ironic::calls::{NodeRef, hardware};
+use metal3_runtime::cache::Key;
+use metal3_runtime::patch::MergePatch;
+use metal3_runtime::plan::{Observed, PlannedEvent, UnknownReason};
+use metal3_runtime::work::{Category, Fault};
+use metal3_runtime::write::{Mode, WriteError, Writer};
+use parking_lot::Mutex;
+
+use super::HostReconciler;
+use super::act::{Executor, Outcome};
+use super::observations::Observations;
+use super::observer::Observer;
+use crate::action::Action;
+use crate::facts::{DISC_ATTEMPTS, DiscAttempts, DiscFacts, DiscOrder, DiscRefusal, DriveView, FoundNode};
+use crate::needs::Hosts;
+use crate::node::drive::Drive;
+use crate::plan::disc::{Purpose, RETRY, wanted};
+
+/// How long Ironic may take to begin with an order that it received: its API waits so long for a conductor
+/// (`rpc_response_timeout`).
+const IRONIC_LIMIT: Duration = Duration::from_secs(60);
+
+/// What the attempts are for. Another goal begins anew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Goal {
+    uid: String,
+    wanted: Option<String>,
+    is_removal: bool,
+}
+
+impl Goal {
+    fn of(host: &BareMetalHost, object: &DataImage) -> Self {
+        let is_removal = host.metadata.deletion_timestamp.is_some();
+        let purpose = if is_removal { Purpose::Removal } else { Purpose::Start };
+        Self {
+            uid: object.metadata.uid.clone().unwrap_or_default(),
+            wanted: wanted(object, purpose).map(str::to_owned),
+            is_removal,
+        }
+    }
+}
+
+struct Memory {
+    goal: Goal,
+    attempts: DiscAttempts,
+    retry_at: Option<Monotonic>,
+}
+
+/// The attempts, by host.
+#[derive(Default)]
+pub(super) struct Discs(Mutex<BTreeMap<Key, Memory>>);
+
+impl Discs {
+    /// The attempts of a host. `led`: since when this process leads.
+    fn view(
+        &self,
+        key: &Key,
+        host: &BareMetalHost,
+        object: Option<&DataImage>,
+        (led, now): (Monotonic, Monotonic),
+    ) -> DiscAttempts {
+        let mut all = self.0.lock();
+        let goal = object.map(|object| Goal::of(host, object));
+        let Some(goal) = goal.filter(|goal| goal.is_removal || !host.status.powered_on) else {
+            all.remove(key);
+            return DiscAttempts::default();
+        };
+        let new = |goal| Memory {
+            goal,
+            attempts: DiscAttempts::default(),
+            retry_at: None,
+        };
+        let memory = all.entry(key.clone()).or_insert_with(|| new(goal.clone()));
+        if memory.goal != goal {
+            *memory = new(goal);
+        }
+        let earlier = IRONIC_LIMIT.saturating_sub(now.since(led));
+        let left = |at: Monotonic| Some(at.since(now)).filter(|left| !left.is_zero());
+        DiscAttempts {
+            delay_left: memory.retry_at.and_then(left),
+            earlier_left: (!earlier.is_zero()).then_some(earlier),
+            ..memory.attempts.clone()
+        }
+    }
+
+    /// Ironic accepted an order.
+    pub(super) fn ordered(&self, key: &Key, order: DiscOrder) {
+        if let Some(memory) = self.0.lock().get_mut(key) {
+            memory.attempts.ordered = Some(order);
+        }
+    }
+
+    /// Ironic rejected an order.
+    fn refused(&self, key: &Key, refusal: DiscRefusal) {
+        if let Some(memory) = self.0.lock().get_mut(key) {
+            memory.attempts.refused = Some(refusal);
+        }
+    }
+
+    /// An attempt failed.
+    pub(super) fn failed(&self, key: &Key, (message, is_last): (String, bool), now: Monotonic) {
+        if let Some(memory) = self.0.lock().get_mut(key) {
+            let attempts = &mut memory.attempts;
+            attempts.failures = attempts.failures.saturating_add(1);
+            attempts.is_over |= is_last || attempts.failures >= DISC_ATTEMPTS;
+            attempts.message = Some(message);
+            attempts.ordered = None;
+            attempts.refused = None;
+            memory.retry_at = Some(now.after(RETRY));
+        }
+    }
+
+    /// What an attempt needs cannot be written: the machine starts without it.
+    fn give_up(&self, key: &Key) {
+        if let Some(memory) = self.0.lock().get_mut(key) {
+            memory.attempts.is_over = true;
+        }
+    }
+
+    pub(super) fn remove(&self, key: &Key) {
+        self.0.lock().remove(key);
+    }
+}
+
+impl HostReconciler {
+    pub(super) fn disc_facts<'a>(&self, key: &Key, observed: &'a Observations, now: Monotonic) -> DiscFacts<'a> {
+        let object = observed.data_image.as_deref();
+        let present = object.clone().into_present();
+        DiscFacts {
+            attempts: self.discs.view(key, &observed.host, present, (self.led(), now)),
+            object,
+            freshness: observed.data_image_freshness(now),
+            drive: observed.drive.as_ref(),
+        }
+    }
+}
+
+impl Observer {
+    /// One that cannot be read any more is unknown: nothing waits for it.
+    pub(super) async fn live_data_image(
+        &self,
+        host: &Key,
+        observed: &mut Observations,
+        writer: &Writer<Hosts>,
+    ) -> Result<(), Fault> {
+        match writer.read(&self.caches.data_images, host).await {
+            Err(Fault::Transient {
+                category: Category::FORBIDDEN | Category::NOT_FOUND,
+                ..
+            }) => {
+                tracing::warn!(host = %host, "its DataImage cannot be read; look at the roles and the installed kinds");
+                observed.data_image = Observed::Unknown(UnknownReason::NotPermitted);
+            }
+            found => observed.set_data_image(found?, self.clock.monotonic()),
+        }
+        Ok(())
+    }
+
+    /// Reads the virtual drive of the node that was observed in this reconcile.
+    pub(super) async fn drive(&self, observed: &mut Observations) -> Result<(), Error> {
+        let Observed::Present(FoundNode::Own(node, _)) = &observed.node else {
+            return Ok(());
+        };
+        let node = Arc::clone(node);
+        let call = hardware::virtual_media(&NodeRef::Uuid(node.uuid.clone()));
+        let view = match self.ironic.read(observed.send_permit.as_ref(), &call).await {
+            Ok(media) => DriveView::Known(Drive::of(&media, &node)),
+            Err(error) if is_final(&error) => DriveView::Unsupported(text(&error)),
+            // Ironic has just answered about the node, so its BMC is the reason.
+            Err(error @ Error::Timeout { .. }) => DriveView::Failed(text(&error)),
+            Err(error) if is_about_disc(&error) => DriveView::Failed(text(&error)),
+            Err(error) => return Err(error),
+        };
+        observed.drive = Observed::Present(view);
+        Ok(())
+    }
+}
+
+impl Executor<'_> {
+    /// Writes what the rest of the plan relies on.
+    pub(super) async fn record_disc(&self, action: Action, observed: &mut Observations) -> Result<Outcome, Fault> {
+        let cache = &self.caches.data_images;
+        let written = match action {
+            Action::ProtectDisc(patch) => self.writer.patch::<DataImage>(cache, self.key, patch).await,
+            Action::RecordDisc(patch) => self.writer.patch_status::<DataImage>(cache, self.key, patch).await,
+            _ => return Ok(Outcome::Done),
+        };
+        match written.map_err(Fault::from) {
+            Err(Fault::Transient {
+                category: Category::FORBIDDEN,
+                ..
+            }) => {
+                tracing::warn!(host = %self.key, "its DataImage cannot be written, so it starts without the image; look at the roles");
+                self.discs.give_up(self.key);
+                Ok(Outcome::Declined)
+            }
+            written => {
+                if let Some(object) = written?.object() {
+                    observed.set_data_image(Some(object), self.clock.monotonic());
+                }
+                Ok(Outcome::Done)
+            }
+        }
+    }
+
+    pub(super) async fn report_disc(
+        &self,
+        patch: MergePatch,
+        event: Option<PlannedEvent>,
+        observed: &mut Observations,
+    ) -> Result<(), WriteError> {
+        let cache = &self.caches.data_images;
+        let written = self.writer.patch_status::<DataImage>(cache, self.key, patch).await?;
+        if let Some(object) = written.object() {
+            observed.set_data_image(Some(object), self.clock.monotonic());
+        }
+        if let (Some(event), Observed::Present(object)) = (event, &observed.data_image)
+            && self.writer.mode() != Mode::ObserveOnly
+        {
+            self.events
+                .record(&**object, event.importance, event.reason, event.message);
+        }
+        Ok(())
+    }
+
+    /// Ironic rejected an order because of the disc, the drive or its driver.
+    pub(super) fn disc_rejected(&self, verb: &'static str, error: &Error, observed: &mut Observations) {
+        let message = text(error);
+        tracing::warn!(host = %self.key, verb, why = message, "a request about the disc of the host was rejected");
+        let is_final = is_final(error);
+        self.discs.refused(self.key, DiscRefusal { message, is_final });
+        observed.forget_node();
+    }
+}
+
+/// Whether the same request will be rejected however often it is sent.
+const fn is_final(error: &Error) -> bool {
+    matches!(error, Error::Invalid(_) | Error::Unauthorised(_) | Error::TooOld { .. })
+}
+
+/// Whether an error is about the disc or the drive. Others are of Ironic, or of a node that it works with.
+pub(super) const fn is_about_disc(error: &Error) -> bool {
+    let is_of_bmc = matches!(error, Error::Unexpected { status: Some(500), .. });
+    is_of_bmc || is_final(error)
+}
+
+/// A text without secrets that stays the same while the error does.
+fn text(error: &Error) -> String {
+    public_text(&match error {
+        Error::Invalid(refusal) | Error::Unauthorised(refusal) => refusal.message.clone(),
+        other => other.to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use metal3_ironic::error::Refusal;
+    use serde_json::json;
+
+    use super::*;
+    use crate::tests::fixture::Fixture;
+
+    fn host(is_on: bool) -> BareMetalHost {
+        let fixture = Fixture::new("provisioned").status(json!({ "poweredOn": is_on }));
+        serde_json::from_value(fixture.host).unwrap()
+    }
+
+    fn object(url: &str) -> DataImage {
+        serde_json::from_value(json!({ "metadata": { "name": "h", "uid": "1" }, "spec": { "url": url } })).unwrap()
+    }
+
+    fn at(seconds: u64) -> Monotonic {
+        Monotonic::new(Duration::from_secs(seconds))
+    }
+
+    fn key() -> Key {
+        Key {
+            namespace: "metal".to_owned(),
+            name: "h".to_owned(),
+        }
+    }
+
+    #[test]
+    fn attempts_begin_anew_with_another_image_and_when_the_machine_was_on() {
+        let failed = || {
+            let discs = Discs::default();
+            let view = |is_on, url: Option<&str>, seconds| {
+                let object = url.map(object);
+                discs.view(&key(), &host(is_on), object.as_ref(), (at(0), at(seconds)))
+            };
+            assert_eq!(view(false, Some("http://a/"), 0).failures, 0);
+            discs.ordered(&key(), DiscOrder::Insert);
+            discs.failed(&key(), ("no".to_owned(), false), at(0));
+            assert_eq!(view(false, Some("http://a/"), 1).ordered, None);
+            discs
+        };
+        let failures = |discs: &Discs, is_on, url: Option<&str>| {
+            let object = url.map(object);
+            let view = |is_on, object| discs.view(&key(), &host(is_on), object, (at(0), at(1)));
+            drop(view(is_on, object.as_ref()));
+            view(false, Some(&self::object("http://a/"))).failures
+        };
+        for (is_on, url, expected) in [
+            (false, Some("http://a/"), 1),
+            (false, Some("http://b/"), 0),
+            (true, Some("http://a/"), 0),
+            (false, None, 0),
+        ] {
+            assert_eq!(failures(&failed(), is_on, url), expected, "{is_on} {url:?}");
+        }
+    }
+
+    #[test]
+    fn attempts_are_over_after_a_number_of_failures_or_a_last_one() {
+        for (is_last, expected) in [(false, [false, false, true]), (true, [true, true, true])] {
+            let discs = Discs::default();
+            let view = |seconds| discs.view(&key(), &host(false), Some(&object("http://a/")), (at(0), at(seconds)));
+            drop(view(0));
+            let over = [0, 100, 200].map(|seconds| {
+                discs.failed(&key(), ("no".to_owned(), is_last), at(seconds));
+                assert_eq!(view(seconds).delay_left, Some(RETRY));
+                assert_eq!(view(seconds + RETRY.as_secs()).delay_left, None);
+                view(seconds).is_over
+            });
+            assert_eq!(over, expected);
+        }
+    }
+
+    /// Outages and locks use up no attempts.
+    #[test]
+    fn error_is_about_the_disc_only_when_ironic_or_the_bmc_says_so() {
+        let refusal = |message: &str| Refusal {
+            operation: "attach virtual media",
+            status: 400,
+            message: message.to_owned(),
+            request_id: Some("req-1".to_owned()),
+        };
+        let unexpected = |status| Error::Unexpected {
+            operation: "attach virtual media",
+            status,
+            reason: "no".to_owned(),
+        };
+        let of_disc = Error::Invalid(refusal("cannot mount http://u:canary@a/i.iso?token=canary"));
+        for (error, is_about, is_last) in [
+            (of_disc.clone(), true, true),
+            (Error::Unauthorised(refusal("no")), true, true),
+            (unexpected(Some(500)), true, false),
+            (unexpected(Some(502)), false, false),
+            (unexpected(None), false, false),
+            (Error::Locked(refusal("no")), false, false),
+            (Error::Busy(refusal("no")), false, false),
+            (Error::Timeout { operation: "attach" }, false, false),
+        ] {
+            assert_eq!(
+                (is_about_disc(&error), is_final(&error)),
+                (is_about, is_last),
+                "{error:?}"
+            );
+        }
+        assert_eq!(text(&of_disc), "cannot mount http://***@a/i.iso?***");
+    }
+}

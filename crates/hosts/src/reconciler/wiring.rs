@@ -1,0 +1,121 @@
+//! The controller and its task.
+
+use std::sync::{Arc, OnceLock};
+
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_runtime::cache::{Key, SharedCache};
+use metal3_runtime::object_reader::ObjectReader;
+use metal3_runtime::queue::Queue;
+use metal3_runtime::work::Controller;
+use metal3_runtime::write::Writer;
+use tokio_util::sync::CancellationToken;
+
+use super::agent_networks::AgentNetworks;
+use super::boot_ports::BootPorts;
+use super::cleaning_orders::CleaningOrders;
+use super::credential_versions::CredentialVersions;
+use super::discs::Discs;
+use super::erasing::Erasing;
+use super::firmware_records::FirmwareRecords;
+use super::gauges::Gauges;
+use super::index::HostIndex;
+use super::ironic_session::IronicSession;
+use super::metrics::HostMetrics;
+use super::observer::Observer;
+use super::refusals::Refusals;
+use super::reservations::Reservations;
+use super::unanswered::Unanswered;
+use super::{HostReconciler, Parts};
+use crate::needs::Hosts;
+
+/// The controller, and the task of its Ironic session.
+#[must_use = "it does nothing until it runs"]
+pub struct Running {
+    controller: Controller<HostReconciler>,
+    ironic: IronicSession,
+    hosts: SharedCache<BareMetalHost>,
+}
+
+impl Running {
+    /// Runs until `stop`.
+    pub async fn run(self, stop: CancellationToken) {
+        let following = stop.child_token();
+        let hosts = self.hosts;
+        let follow = self.ironic.run(async move { hosts.synced().await }, following.clone());
+        let work = async {
+            self.controller.run(stop).await;
+            // Reconciles in progress may still read from Ironic.
+            following.cancel();
+        };
+        futures::future::join(work, follow).await;
+    }
+}
+
+fn keys(key: Option<Key>) -> Vec<Key> {
+    key.into_iter().collect()
+}
+
+/// Creates the controller of hosts. It subscribes to the caches at once.
+pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
+    let index = HostIndex::following(&parts.caches.hosts, Arc::clone(&parts.clock));
+    let queue = Queue::new(Arc::clone(&parts.clock));
+    let refusals = Refusals::default();
+    let ironic = IronicSession::new(
+        parts.ironic,
+        Arc::clone(&parts.clock),
+        index.clone(),
+        refusals.clone(),
+        queue.waker(),
+        parts.slots,
+    );
+    Gauges::register(
+        &parts.metrics,
+        &parts.caches.hosts,
+        (ironic.clone(), index.clone(), parts.deprovision_budget),
+        Arc::clone(&parts.clock),
+    );
+    let observer = Observer {
+        secrets: ObjectReader::new(parts.client, &parts.caches.secrets),
+        caches: parts.caches.clone(),
+        ironic: ironic.clone(),
+        plain_node_names: parts.settings.plain_node_names,
+        clock: Arc::clone(&parts.clock),
+    };
+    let of_secret = index.clone();
+    let reconciler = HostReconciler {
+        observer,
+        index,
+        refusals,
+        reservations: Reservations::default(),
+        unanswered: Unanswered::default(),
+        erasing: Erasing::default(),
+        cleaning_orders: CleaningOrders::default(),
+        firmware_records: FirmwareRecords::default(),
+        discs: Discs::default(),
+        led: OnceLock::new(),
+        credential_versions: CredentialVersions::default(),
+        agent_networks: AgentNetworks::default(),
+        boot_ports: BootPorts::default(),
+        permit: parts.permit,
+        clock: parts.clock,
+        events: parts.events,
+        metrics: HostMetrics::register(&parts.metrics),
+        settings: parts.settings,
+        deprovision_budget: parts.deprovision_budget,
+    };
+    let controller = Controller::with_queue("baremetalhost", queue, writer, reconciler)
+        .watches(&parts.caches.hosts, move |change| keys(change.key()))
+        .watches(&parts.caches.hardware, move |change| keys(change.key()))
+        .watches(&parts.caches.firmware_settings, move |change| keys(change.key()))
+        .watches(&parts.caches.firmware_components, move |change| keys(change.key()))
+        .watches(&parts.caches.data_images, move |change| keys(change.key()))
+        .watches(&parts.caches.secrets, move |change| of_secret.hosts_of(change.key()))
+        .wait_for(ironic.clone().listed())
+        .workers(parts.workers)
+        .metrics(&parts.metrics);
+    Running {
+        controller,
+        ironic,
+        hosts: parts.caches.hosts,
+    }
+}

@@ -1,0 +1,323 @@
+//! The disc of a host, as a table.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use metal3_api::metal3::v1alpha1::DataImage;
+use metal3_runtime::plan::{Observed, UnknownReason};
+use metal3_runtime::work::Next;
+use serde_json::{Value, json};
+
+use super::fixture::{Fixture, requests};
+use super::rows::given::provisioned;
+use crate::action::Action;
+use crate::facts::{DiscAttempts, DiscOrder, DiscRefusal, DriveView, HostFreshness, NodeFreshness, Read};
+use crate::node::drive::Drive;
+use crate::plan::disc::{Step, step};
+
+const A: &str = "http://images.example/a.iso";
+const B: &str = "http://images.example/b.iso";
+
+fn object(change: Value) -> DataImage {
+    let mut object = json!({
+        "apiVersion": "metal3.io/v1alpha1", "kind": "DataImage",
+        "metadata": { "name": "h", "namespace": "metal", "uid": "1", "resourceVersion": "7",
+            "finalizers": ["dataimage.metal3.io"] },
+        "spec": { "url": A },
+    });
+    metal3_runtime::patch::apply(&change, &mut object);
+    serde_json::from_value(object).unwrap()
+}
+
+fn recorded(url: &str) -> Value {
+    json!({ "status": { "attachedImage": { "url": url } } })
+}
+
+fn gone() -> Value {
+    json!({ "metadata": { "deletionTimestamp": "2026-11-22T09:44:19Z" } })
+}
+
+/// A host that is off and is switched on, with views of this reconcile.
+fn off(change: Value, drive: Drive) -> Fixture {
+    let off = json!({ "power_state": "power off", "deploy_interface": "direct" });
+    provisioned()
+        .status(json!({ "poweredOn": false }))
+        .node_with("active", off)
+        .live()
+        .with(|fixture| {
+            fixture.data_image = Observed::Present(object(change));
+            fixture.data_image_freshness = HostFreshness::Live;
+            fixture.drive = Observed::Present(DriveView::Known(drive));
+        })
+}
+
+fn sent(fixture: &Fixture) -> Vec<&'static str> {
+    requests(&fixture.plan()).map(|request| request.verb()).collect()
+}
+
+fn reported(fixture: &Fixture) -> Vec<String> {
+    let report = |action: &Action| match action {
+        Action::ReportDisc { event, .. } => Some(event.as_ref().map_or(String::new(), |event| event.message.clone())),
+        _ => None,
+    };
+    fixture.plan().actions.iter().filter_map(report).collect()
+}
+
+#[test]
+fn drive_record_and_wish_decide() {
+    use DiscOrder::{Eject as Ejected, Insert as Inserted};
+    use Drive::{Attached, Empty, Other, Silent, Unnamed};
+    use Step::{Done, Eject, Failed, Insert};
+    for (wanted, recorded, ordered, expected) in [
+        // Empty, Attached, Unnamed, Other, Silent
+        (Some(A), None, None, [Insert, Eject, Eject, Eject, Insert]),
+        (Some(A), Some(A), None, [Insert, Done, Done, Eject, Insert]),
+        (Some(A), Some(B), None, [Insert, Eject, Eject, Eject, Eject]),
+        (
+            Some(A),
+            Some(A),
+            Some(Inserted),
+            [Failed(Inserted), Done, Done, Done, Done],
+        ),
+        (
+            Some(A),
+            Some(B),
+            Some(Ejected),
+            [Insert, Failed(Ejected), Failed(Ejected), Failed(Ejected), Insert],
+        ),
+        (None, None, None, [Done, Eject, Eject, Done, Done]),
+        (None, Some(A), None, [Done, Eject, Eject, Eject, Eject]),
+        (
+            None,
+            Some(A),
+            Some(Ejected),
+            [Done, Failed(Ejected), Failed(Ejected), Failed(Ejected), Done],
+        ),
+    ] {
+        let attempts = DiscAttempts {
+            ordered,
+            ..DiscAttempts::default()
+        };
+        let drives = [Empty, Attached, Unnamed, Other, Silent];
+        let steps = drives.map(|drive| step(wanted, recorded, drive, &attempts));
+        assert_eq!(steps, expected, "{wanted:?} {recorded:?} {ordered:?}");
+    }
+}
+
+/// It would replace the disc that is inserted next, or come after the object is gone.
+#[test]
+fn insertion_that_another_process_began_is_waited_for() {
+    let left = Duration::from_secs(9);
+    let attempts = |ordered| DiscAttempts {
+        ordered,
+        earlier_left: Some(left),
+        ..DiscAttempts::default()
+    };
+    for (wanted, recorded, ordered, expected) in [
+        (Some(A), Some(B), None, Step::Wait(left)),
+        (None, Some(B), None, Step::Wait(left)),
+        (Some(A), Some(A), None, Step::Insert),
+        (Some(A), None, None, Step::Insert),
+        (None, None, None, Step::Done),
+        (Some(A), Some(B), Some(DiscOrder::Eject), Step::Insert),
+    ] {
+        assert_eq!(step(wanted, recorded, Drive::Empty, &attempts(ordered)), expected);
+    }
+}
+
+#[test]
+fn host_starts_only_with_the_drive_as_it_is_asked_for() {
+    for (change, drive, expected, summary) in [
+        (
+            json!({}),
+            Drive::Empty,
+            &["insert disc"][..],
+            "records the image, requests insert disc, waits for the node",
+        ),
+        (
+            json!({ "metadata": { "finalizers": null } }),
+            Drive::Empty,
+            &[],
+            "protects the image, replan",
+        ),
+        (
+            json!({}),
+            Drive::Attached,
+            &["eject discs"],
+            "requests eject discs, waits for the node",
+        ),
+        (
+            recorded(B),
+            Drive::Attached,
+            &["eject discs"],
+            "requests eject discs, waits for the node",
+        ),
+        (
+            recorded(A),
+            Drive::Attached,
+            &["power on"],
+            "reports the image, requests power on, waits for the node",
+        ),
+        (
+            gone(),
+            Drive::Empty,
+            &["power on"],
+            "reports the image, requests power on, waits for the node",
+        ),
+        (
+            gone(),
+            Drive::Attached,
+            &["eject discs"],
+            "requests eject discs, waits for the node",
+        ),
+    ] {
+        let fixture = off(change.clone(), drive);
+        assert_eq!(sent(&fixture), expected, "{change} {drive:?}");
+        assert_eq!(fixture.summary(), summary, "{change} {drive:?}");
+    }
+}
+
+/// A view that is older than this reconcile decides nothing.
+#[test]
+fn each_order_follows_live_views_of_the_object_the_node_and_the_drive() {
+    let fresh = || off(json!({}), Drive::Empty);
+    let reads = BTreeSet::from([Read::Node, Read::DataImage, Read::Drive]);
+    for old in [
+        fresh().freshness(NodeFreshness::InState),
+        fresh().with(|fixture| fixture.data_image_freshness = HostFreshness::Cached),
+        fresh().with(|fixture| fixture.drive = Observed::Unknown(UnknownReason::NotRead)),
+    ] {
+        let plan = old.plan();
+        assert_eq!(plan.reads, reads);
+        assert_eq!(plan.actions, []);
+    }
+}
+
+#[test]
+fn host_without_an_image_or_whose_image_is_not_known_starts_without_a_read() {
+    for object in [
+        Observed::Absent,
+        Observed::Unknown(UnknownReason::NotPermitted),
+        Observed::Unknown(UnknownReason::Unreadable("no".to_owned())),
+    ] {
+        let fixture = off(json!({}), Drive::Empty)
+            .freshness(NodeFreshness::InState)
+            .with(|fixture| fixture.data_image = object);
+        assert_eq!(sent(&fixture), ["power on"]);
+    }
+}
+
+#[test]
+fn failure_about_the_disc_is_counted_until_the_host_starts_without_it() {
+    let failed = |failures| {
+        off(recorded(A), Drive::Empty).with(|fixture| {
+            fixture.disc_attempts = DiscAttempts {
+                failures,
+                ordered: Some(DiscOrder::Insert),
+                ..DiscAttempts::default()
+            };
+        })
+    };
+    for (failures, summary) in [
+        (0, "counts a failure, reports the image, waits for a time"),
+        (1, "counts a failure, reports the image, waits for a time"),
+        (2, "gives up, reports the image, replan"),
+    ] {
+        let fixture = failed(failures);
+        assert_eq!(fixture.summary(), summary);
+        let report = reported(&fixture).remove(0);
+        assert!(report.starts_with("the image was not inserted: "), "{report}");
+        assert_eq!(
+            report.contains("; the host starts all the same"),
+            failures == 2,
+            "{report}"
+        );
+    }
+    let over = failed(3).with(|fixture| fixture.disc_attempts.is_over = true);
+    assert_eq!(sent(&over), ["power on"]);
+}
+
+#[test]
+fn rejected_order_and_unreadable_drive_are_failures_about_the_disc() {
+    let refused = |is_final| {
+        off(recorded(A), Drive::Empty).with(|fixture| {
+            let message = "no http://u:canary@a/".to_owned();
+            fixture.disc_attempts.refused = Some(DiscRefusal { message, is_final });
+        })
+    };
+    let seen = |view| off(json!({}), Drive::Empty).with(|fixture| fixture.drive = Observed::Present(view));
+    for (fixture, summary) in [
+        (refused(false), "counts a failure, reports the image, waits for a time"),
+        (refused(true), "gives up, reports the image, replan"),
+        (
+            seen(DriveView::Failed("status 500".to_owned())),
+            "counts a failure, reports the image, waits for a time",
+        ),
+        (
+            seen(DriveView::Unsupported("no drive".to_owned())),
+            "gives up, reports the image, requests power on, waits for the node",
+        ),
+    ] {
+        assert_eq!(fixture.summary(), summary);
+        assert!(!reported(&fixture).concat().contains("canary"));
+    }
+}
+
+#[test]
+fn delay_and_lock_are_waited_for() {
+    let delayed = off(json!({}), Drive::Empty).with(|fixture| {
+        fixture.disc_attempts.delay_left = Some(Duration::from_secs(3));
+    });
+    assert_eq!(delayed.summary(), "waits for a time");
+    let locked = off(json!({}), Drive::Empty).with(|fixture| {
+        let node = &mut fixture.node.as_mut().unwrap().as_mut().unwrap().0;
+        node["reservation"] = json!("conductor");
+    });
+    assert!(matches!(locked.plan().next, Next::Waiting(_)));
+    assert_eq!(sent(&locked), Vec::<&str>::new());
+}
+
+/// It would be ejected together with the disc that the system runs from.
+#[test]
+fn host_that_runs_from_a_disc_keeps_it() {
+    for (change, drive) in [(json!({}), Drive::Other), (recorded(A), Drive::Other)] {
+        let fixture = off(change, drive).with(|fixture| {
+            let node = &mut fixture.node.as_mut().unwrap().as_mut().unwrap().0;
+            node["deploy_interface"] = json!("ramdisk");
+        });
+        assert_eq!(sent(&fixture), ["power on"]);
+        assert!(reported(&fixture).concat().contains("runs from a disc itself"));
+    }
+}
+
+#[test]
+fn node_of_a_deleted_host_is_deleted_after_its_disc_is_ejected() {
+    let removed = |drive, attempts: DiscAttempts| {
+        Fixture::new("deleting")
+            .deleted()
+            .node("available")
+            .live()
+            .with(|fixture| {
+                fixture.data_image = Observed::Present(object(recorded(A)));
+                fixture.data_image_freshness = HostFreshness::Live;
+                fixture.drive = Observed::Present(DriveView::Known(drive));
+                fixture.disc_attempts = attempts;
+            })
+    };
+    let over = DiscAttempts {
+        is_over: true,
+        ..DiscAttempts::default()
+    };
+    for (fixture, expected) in [
+        (removed(Drive::Attached, DiscAttempts::default()), &["eject discs"][..]),
+        (removed(Drive::Empty, DiscAttempts::default()), &["delete node"]),
+        (removed(Drive::Attached, over), &["delete node"]),
+    ] {
+        assert_eq!(sent(&fixture), expected, "{}", fixture.summary());
+    }
+    let detached = removed(Drive::Attached, DiscAttempts::default()).annotated("baremetalhost.metal3.io/detached", "");
+    assert!(
+        !sent(&detached).contains(&"eject discs"),
+        "the machine is left as it is"
+    );
+}

@@ -1,0 +1,189 @@
+//! Images that cannot be inserted: the host starts without them.
+
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_sim_bmc::fault::Fault;
+use metal3_sim_faults::{Fault as Lost, Plan, Rule};
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use super::{
+    HOUR, MINUTES, URL, disc, edit_status, error, insert, last_start, of_drive, recorded, restart, running, starts,
+    status, switch, with_disc,
+};
+use crate::env::CONTROLLER_USER;
+
+fn insertions(asked: &[String]) -> usize {
+    asked.iter().filter(|asked| asked.starts_with("POST")).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn image_that_the_bmc_does_not_load_delays_the_start_by_a_few_attempts() {
+    let env = running().await;
+    insert(&env, URL).await;
+    sleep(MINUTES).await;
+    for round in 1..=2 {
+        env.machine(1, |machine| machine.discs_refused = 9);
+        let asked = of_drive(&env).len();
+        let begin = Instant::now();
+        restart(&env).await;
+        assert!(begin.elapsed() < 2 * MINUTES, "{:?}", begin.elapsed());
+        assert_eq!(last_start(&env), None);
+        assert_eq!(insertions(&of_drive(&env).split_off(asked)), 3);
+        sleep(HOUR).await;
+        let status = status(&env).await;
+        assert!(status.attached_image.is_none());
+        let shown = status.error.unwrap();
+        assert!(
+            shown.message.contains("Virtual media mount failed")
+                && shown.message.contains("; the host starts all the same"),
+            "{}",
+            shown.message
+        );
+        assert!(shown.count >= 3 * round, "{}", shown.count);
+    }
+    env.machine(1, |machine| machine.discs_refused = 2);
+    restart(&env).await;
+    assert_eq!(last_start(&env).as_deref(), Some(URL), "it is tried again");
+    sleep(MINUTES).await;
+    assert!(status(&env).await.error.is_none());
+    let host = env.get(1).await.unwrap().status;
+    assert_eq!(
+        (host.error_count, host.error_message.as_str()),
+        (0, ""),
+        "the host has no error"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn bmc_without_a_drive_delays_no_start_and_is_reported_once() {
+    let env = running().await;
+    env.machine(1, |machine| machine.has_drive = false);
+    insert(&env, URL).await;
+    for _ in 0..2 {
+        let asked = of_drive(&env).len();
+        restart(&env).await;
+        assert_eq!(of_drive(&env).split_off(asked), ["GET nodes/_/vmedia"]);
+        sleep(HOUR).await;
+    }
+    let shown = status(&env).await.error.unwrap();
+    assert!(shown.message.contains("; use a Redfish BMC"), "{}", shown.message);
+    assert_eq!(shown.count, 1);
+    assert_eq!(env.events().matches("DataImageFailed").count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn rejected_requests_about_the_drive_keep_no_host_off() {
+    for rejected in [
+        ("GET nodes/_/vmedia", 400),
+        ("GET nodes/_/vmedia", 403),
+        ("GET nodes/_/vmedia", 500),
+        ("POST nodes/_/vmedia", 400),
+        ("POST nodes/_/vmedia", 500),
+    ] {
+        let env = running().await;
+        insert(&env, URL).await;
+        env.interceptor.log().rejected = Some(rejected);
+        let begin = Instant::now();
+        restart(&env).await;
+        assert!(begin.elapsed() < 5 * MINUTES, "{rejected:?}: {:?}", begin.elapsed());
+        assert_eq!(last_start(&env), None, "{rejected:?}");
+        sleep(MINUTES).await;
+        assert!(error(&env).await.contains("; "), "{rejected:?}: {}", error(&env).await);
+        env.interceptor.log().rejected = None;
+        restart(&env).await;
+        assert_eq!(last_start(&env).as_deref(), Some(URL), "{rejected:?}");
+    }
+}
+
+/// A drive that does not eject keeps the old image.
+#[tokio::test(start_paused = true)]
+async fn disc_that_the_bmc_does_not_eject_keeps_no_host_off() {
+    let env = with_disc().await;
+    env.machine(1, |machine| machine.ejects = false);
+    crate::unserved::delete::<metal3_api::metal3::v1alpha1::DataImage>(&env, "host-1").await;
+    restart(&env).await;
+    assert_eq!(last_start(&env).as_deref(), Some(URL));
+    sleep(HOUR).await;
+    let shown = error(&env).await;
+    assert!(shown.contains("it is ejected when the host starts next"), "{shown}");
+    env.machine(1, |machine| machine.ejects = true);
+    restart(&env).await;
+    assert_eq!(last_start(&env), None);
+}
+
+/// None of it is about the image.
+#[tokio::test(start_paused = true)]
+async fn outage_and_lock_use_up_no_attempts() {
+    for rejected in [("", 503), ("GET nodes/_", 503), ("POST nodes/_/vmedia", 503)] {
+        let env = running().await;
+        insert(&env, URL).await;
+        switch(&env, false).await;
+        env.interceptor.log().rejected = Some(rejected);
+        env.edit(1, json!({ "spec": { "online": true } })).await;
+        sleep(10 * MINUTES).await;
+        assert!(status(&env).await.error.is_none(), "{rejected:?}");
+        env.interceptor.log().rejected = None;
+        let is_on = |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.powered_on);
+        env.until(1, "host that runs", is_on).await;
+        assert_eq!(last_start(&env).as_deref(), Some(URL), "{rejected:?}");
+    }
+}
+
+/// Each answer is a lock, and each of these requests is sent several times.
+#[tokio::test(start_paused = true)]
+async fn node_that_others_lock_now_and_then_gets_its_image() {
+    let env = running().await;
+    insert(&env, URL).await;
+    switch(&env, false).await;
+    let mut locks = Plan::none();
+    for at in 1..=5 {
+        locks = locks.with(Rule::at(at, Lost::Conflict));
+    }
+    env.ironic.inject(locks);
+    switch(&env, true).await;
+    assert_eq!(last_start(&env).as_deref(), Some(URL));
+    assert!(status(&env).await.error.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn image_that_may_not_be_recorded_keeps_no_host_off() {
+    let env = running().await;
+    insert(&env, URL).await;
+    sleep(MINUTES).await;
+    let refused = Lost::Refused {
+        code: 403,
+        retry_after: None,
+    };
+    let mut refusals = Plan::none();
+    for at in 1..=50 {
+        let rule = Rule::at(at, refused.clone())
+            .verb("patch")
+            .resource("dataimages/status");
+        refusals = refusals.with(rule);
+    }
+    env.cluster.inject_for(&[CONTROLLER_USER], refusals);
+    restart(&env).await;
+    assert_eq!(
+        (last_start(&env), disc(&env)),
+        (None, None),
+        "what is not recorded is not inserted"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn dead_bmc_ends_no_attempt_before_the_power_does() {
+    let env = running().await;
+    insert(&env, URL).await;
+    switch(&env, false).await;
+    let before = starts(&env).len();
+    env.set_faults(1, &[Fault::PowerStuck]);
+    env.edit(1, json!({ "spec": { "online": true } })).await;
+    sleep(HOUR).await;
+    assert_eq!(disc(&env).as_deref(), Some(URL), "it waits for the start");
+    env.set_faults(1, &[]);
+    let is_on = |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.powered_on);
+    env.until(1, "host that runs", is_on).await;
+    assert_eq!(starts(&env).len(), before + 1);
+    assert_eq!(recorded(&env).await.as_deref(), Some(URL));
+    edit_status(&env, json!({ "error": null })).await;
+}

@@ -1,0 +1,100 @@
+//! Crash sweep: each fault at each request to Ironic and at each write to the API server, from the insertion of an image to its
+//! ejection. The machine starts with the image while the object exists, and without it afterwards, and no more often than the user
+//! asked for.
+
+use metal3_api::metal3::v1alpha1::DataImage;
+use metal3_sim_faults::{Fault, Plan, Rule};
+use tokio::time::sleep;
+
+use super::{MINUTES, URL, disc, insert, last_start, recorded, restart, running, starts};
+use crate::env::{CONTROLLER_USER, TestEnv};
+use crate::faults::FAULTS;
+use crate::interceptor::IronicFault;
+use crate::unserved::{delete, until_gone};
+
+const RESOURCES: [&str; 2] = ["dataimages", "dataimages/status"];
+
+#[derive(Debug, Clone, Copy)]
+enum Case {
+    NoFault,
+    /// The n-th request to Ironic, counted from 1.
+    Ironic(usize, IronicFault),
+    /// The n-th write to a resource, counted from 1.
+    Write(&'static str, u64, Fault),
+    /// The n-th read of DataImages.
+    Read(u64, Fault),
+}
+
+fn begin(env: &TestEnv, case: Case) -> usize {
+    env.cluster.reset_audit();
+    let asked = env.interceptor.log().asked.len();
+    match case {
+        Case::NoFault => {}
+        Case::Ironic(at, fault) => env.interceptor.log().fault = Some((asked + at, fault)),
+        Case::Write(resource, at, fault) => {
+            let rule = Rule::at(at, fault).verb("patch").resource(resource);
+            env.cluster.inject_for(&[CONTROLLER_USER], Plan::none().with(rule));
+        }
+        Case::Read(at, fault) => {
+            let rule = Rule::at(at, fault).verb("get").resource("dataimages");
+            env.cluster.inject_for(&[CONTROLLER_USER], Plan::none().with(rule));
+        }
+    }
+    asked
+}
+
+/// Requests to Ironic, and writes to each resource.
+async fn run(case: Case) -> (usize, [u64; 2]) {
+    let env = running().await;
+    let (asked, before) = (begin(&env, case), starts(&env).len());
+    insert(&env, URL).await;
+    sleep(MINUTES).await;
+    restart(&env).await;
+    sleep(MINUTES).await;
+    assert_eq!(last_start(&env).as_deref(), Some(URL), "{case:?}");
+    assert_eq!(recorded(&env).await.as_deref(), Some(URL), "{case:?}");
+    delete::<DataImage>(&env, "host-1").await;
+    sleep(MINUTES).await;
+    restart(&env).await;
+    assert_eq!(last_start(&env), None, "{case:?}");
+    until_gone::<DataImage>(&env, "host-1").await;
+    sleep(10 * MINUTES).await;
+    assert_eq!(disc(&env), None, "{case:?}");
+    assert_eq!(starts(&env).len(), before + 2, "{case:?}");
+    let is_injected = env.interceptor.log().injected || env.cluster.injected() > 0;
+    assert_eq!(
+        is_injected,
+        !matches!(case, Case::NoFault),
+        "{case:?} at a request that was not made"
+    );
+    let writes = RESOURCES.map(|resource| env.cluster.audit().of(CONTROLLER_USER, "patch", resource));
+    let asked = env.interceptor.log().asked.len() - asked;
+    (asked, writes)
+}
+
+#[tokio::test(start_paused = true)]
+async fn fault_of_any_request_leaves_the_drive_as_the_object_asks() {
+    let (requests, _) = run(Case::NoFault).await;
+    for at in 1..=requests {
+        for fault in IronicFault::ALL {
+            run(Case::Ironic(at, fault)).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn fault_of_any_write_or_read_leaves_the_drive_as_the_object_asks() {
+    let (_, writes) = run(Case::NoFault).await;
+    for (resource, count) in RESOURCES.into_iter().zip(writes) {
+        for at in 1..=count {
+            for fault in FAULTS {
+                run(Case::Write(resource, at, fault)).await;
+            }
+        }
+    }
+    for at in 1..=3 {
+        for fault in [Fault::CrashBefore, FAULTS[4].clone()] {
+            run(Case::Read(at, fault)).await;
+        }
+    }
+}
