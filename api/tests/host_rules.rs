@@ -416,39 +416,37 @@ fn warning_about_a_live_iso_asks_for_no_checksum_because_ironic_receives_none() 
 
 #[test]
 fn warning_about_a_kind_without_controller_follows_the_spec_alone() {
-    let image = |url: &str, annotations: &Value| object("DataImage", annotations, &json!({ "url": url }));
-    let (one, other) = ("http://192.0.2.9/one.iso", "http://192.0.2.9/other.iso");
-    let stored = image(one, &json!({}));
-    assert_eq!(
-        create(&stored).warnings(),
-        [
-            "no controller of this program serves a DataImage: no disc is inserted or removed; keep the Go manager \
-          (baremetal-operator) for it, or delete the object"
-        ]
+    let claim = |is_on: bool, annotations: &Value| object("HostClaim", annotations, &json!({ "poweredOn": is_on }));
+    let stored = claim(true, &json!({}));
+    let [warning] = create(&stored).warnings().try_into().unwrap();
+    assert!(
+        warning.contains("no controller of this program serves a HostClaim")
+            && warning.contains("; keep the Go manager"),
+        "{warning}"
     );
-    assert_eq!(rules(&update(&stored, &image(other, &json!({})))), ["unserved"]);
-    let mut released = image(one, &json!({ "note": "x" }));
-    released["metadata"]["finalizers"] = json!(["dataimage.metal3.io"]);
-    released["status"] = json!({ "attachedImage": { "url": one } });
+    assert_eq!(rules(&update(&stored, &claim(false, &json!({})))), ["unserved"]);
+    let mut released = claim(true, &json!({ "note": "x" }));
+    released["metadata"]["finalizers"] = json!(["hostclaim.metal3.io"]);
+    released["status"] = json!({ "poweredOn": true });
     assert_eq!(update(&stored, &released), Decision::default());
     let deleted = review(Operation::Delete, Some(&stored), None);
     assert_eq!(deleted, Decision::default());
-    let rejected = image("data.iso", &json!({}));
-    assert_eq!(rules(&create(&rejected)), ["url-fetchable"]);
+}
+
+#[test]
+fn data_image_is_served_and_its_url_is_checked() {
+    let image = |url: &str| object("DataImage", &json!({}), &json!({ "url": url }));
+    assert_eq!(create(&image("http://192.0.2.9/one.iso")), Decision::default());
+    assert_eq!(rules(&create(&image("data.iso"))), ["url-fetchable"]);
 }
 
 /// Each kind without a controller: a spec, and what its warning names.
-fn unserved() -> [(&'static str, Value, &'static str); 7] {
+fn unserved() -> [(&'static str, Value, &'static str); 6] {
     [
         (
             "BareMetalSwitch",
             json!({ "address": "192.0.2.1", "deviceType": "x", "macAddress": "52:54:00:00:00:01" }),
             "no switch is configured",
-        ),
-        (
-            "DataImage",
-            json!({ "url": "http://images/data.iso" }),
-            "no disc is inserted or removed",
         ),
         ("HostClaim", json!({ "poweredOn": true }), "no host is chosen"),
         ("HostDeployPolicy", json!({}), "no HostClaim is served"),

@@ -157,7 +157,6 @@ impl ObjectId {
     #[must_use]
     pub(crate) fn is_unserved(&self) -> bool {
         self.is::<PreprovisioningImage>()
-            || self.is::<DataImage>()
             || self.is::<HostClaim>()
             || self.is::<HostNetworkAttachment>()
             || self.is::<BareMetalSwitch>()

@@ -11,7 +11,7 @@ use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3Machine, Metal3Machi
 use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
 use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::{
-    BMCEventSubscription, BareMetalHost, DataImage, HostFirmwareComponents, HostFirmwareSettings,
+    BMCEventSubscription, BareMetalHost, HostClaim, HostFirmwareComponents, HostFirmwareSettings,
 };
 use serde_json::{Value, json};
 
@@ -154,10 +154,10 @@ fn text_of_others_begins_no_line() {
 
 #[test]
 fn object_of_a_kind_without_controller_is_named() {
-    let image = json!({ "spec": { "url": "https://images.example/a.iso" } });
+    let claim = json!({ "spec": { "poweredOn": true } });
     assert_one(
-        forward::<DataImage>(image),
-        "DataImage lab/a",
+        forward::<HostClaim>(claim),
+        "HostClaim lab/a",
         Decision::No,
         "no controller",
     );
@@ -401,8 +401,8 @@ fn what_could_not_be_read_makes_a_good_decision_unknown() {
 
 #[test]
 fn text_of_others_gets_no_control_of_the_terminal() {
-    let named = json!({ "metadata": { "name": "a\u{1b}[2J" }, "spec": { "url": "https://images.example/a.iso" } });
-    let text = render(&report(forward::<DataImage>(named)));
+    let named = json!({ "metadata": { "name": "a\u{1b}[2J" }, "spec": { "poweredOn": true } });
+    let text = render(&report(forward::<HostClaim>(named)));
     assert!(text.contains('\u{fffd}') && !text.contains('\u{1b}'), "{text}");
 }
 

@@ -1,7 +1,7 @@
 //! Kinds in use that this program does not serve.
 
 use metal3_api::kind::Kind;
-use metal3_api::metal3::v1alpha1::{DataImage, HostClaim, HostUpdatePolicy, PreprovisioningImage};
+use metal3_api::metal3::v1alpha1::{HostClaim, HostUpdatePolicy, PreprovisioningImage};
 
 use crate::finding::{Decision, Finding};
 use crate::objects::{Objects, name};
@@ -9,7 +9,6 @@ use crate::objects::{Objects, name};
 pub(crate) fn findings(objects: &Objects) -> Vec<Finding> {
     let mut findings = Vec::new();
     let delete = "delete it before the switch, or keep the Go manager";
-    findings.extend(each::<DataImage>(objects, Decision::No, delete));
     findings.extend(each::<HostClaim>(objects, Decision::No, delete));
     findings.extend(each::<PreprovisioningImage>(objects, Decision::Go, ""));
     findings.extend(each::<HostUpdatePolicy>(objects, Decision::Go, ""));

@@ -7,6 +7,7 @@ mod addresses;
 mod clusters;
 mod components;
 mod data;
+mod data_images;
 mod hosts;
 mod machines;
 mod process;
@@ -45,6 +46,8 @@ pub enum Area {
     Components,
     /// BMCEventSubscription.
     Subscriptions,
+    /// DataImage.
+    DataImages,
     /// The kinds of hosts that have no controller.
     Unserved,
     /// IPPool, IPClaim and IPAddress.
@@ -55,7 +58,7 @@ pub enum Area {
 
 impl Area {
     /// All areas, in the order of the index.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Shared,
         Self::Clusters,
         Self::Machines,
@@ -66,6 +69,7 @@ impl Area {
         Self::Settings,
         Self::Components,
         Self::Subscriptions,
+        Self::DataImages,
         Self::Unserved,
         Self::Addresses,
         Self::Process,
@@ -85,6 +89,7 @@ impl Area {
             Self::Settings => settings::ROWS,
             Self::Components => components::ROWS,
             Self::Subscriptions => subscriptions::ROWS,
+            Self::DataImages => data_images::ROWS,
             Self::Unserved => unserved::ROWS,
             Self::Addresses => addresses::ROWS,
             Self::Process => process::ROWS,
@@ -105,6 +110,7 @@ impl Area {
             Self::Settings => "firmware-settings",
             Self::Components => "firmware-components",
             Self::Subscriptions => "event-subscriptions",
+            Self::DataImages => "data-images",
             Self::Unserved => "kinds-without-controller",
             Self::Addresses => "addresses",
             Self::Process => "process",
@@ -125,7 +131,8 @@ impl Area {
             Self::Settings => "HostFirmwareSettings",
             Self::Components => "HostFirmwareComponents",
             Self::Subscriptions => "BMCEventSubscription",
-            Self::Unserved => "DataImage, PreprovisioningImage, and other kinds without a controller",
+            Self::DataImages => "DataImage",
+            Self::Unserved => "PreprovisioningImage, and other kinds without a controller",
             Self::Addresses => "IPPool, IPClaim, IPAddress, IPAddressClaim",
             Self::Process => "The program",
         }

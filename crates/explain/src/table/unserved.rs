@@ -24,12 +24,6 @@ pub(super) const ROWS: &[Row] = &[
         "clusterctl removes the finalizers itself at the end of the move.",
         "If the move was interrupted, repeat it.",
     ),
-    passes(
-        "HostAbsent",
-        "Its host does not exist in this cluster",
-        "A move or a restored backup may create the host after its objects. After ten minutes it counts as gone.",
-        "Wait.",
-    ),
     user(
         Severity::Info,
         [
@@ -66,23 +60,17 @@ pub(super) const ROWS: &[Row] = &[
         [
             "StateUnknown",
             "What is left is not known",
-            "Ironic, the BMC or an object cannot be read, so it is not known whether the object still has an effect.",
+            "Ironic or an object cannot be read, so it is not known whether the object still has an effect.",
             "See the message. It is read again every minute.",
         ],
-    ),
-    passes(
-        "UsedByIronic",
-        "Ironic uses the virtual drive",
-        "Ironic inspects, cleans, deploys or services the node.",
-        "Wait until that is over.",
     ),
     user(
         Severity::Warning,
         [
             "StillInUse",
             "The machine still uses it",
-            "An image is in the virtual drive, the system runs from it, or the node of the host boots from it.",
-            "Do what the message says: eject the image, or deprovision the host.",
+            "The node of the host boots from the image.",
+            "Do what the message says.",
         ],
     ),
 ];

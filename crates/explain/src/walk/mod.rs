@@ -24,7 +24,7 @@ use metal3_api::infrastructure::v1beta2::{
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::{
-    BMCEventSubscription, BareMetalHost, HardwareData, HostFirmwareComponents, HostFirmwareSettings,
+    BMCEventSubscription, BareMetalHost, DataImage, HardwareData, HostFirmwareComponents, HostFirmwareSettings,
 };
 use metal3_domain::uri::public_text;
 use serde_json::Value;
@@ -211,6 +211,7 @@ impl Walk<'_> {
             at if at.is::<IPPool>() => self.pool(at),
             at if at.is::<BareMetalHost>() => self.host(at),
             at if at.is::<BMCEventSubscription>() => self.subscription(at),
+            at if at.is::<DataImage>() => self.data_image(at),
             at if at.is::<Metal3Remediation>() => self.remediation(at),
             at if at.is::<Metal3MachineTemplate>() => self.machine_template(at),
             at if at.is::<HostFirmwareSettings>() => self.firmware_settings(at),

@@ -7,7 +7,9 @@ use metal3_api::cluster::names::DEPLOYMENT_NAME_LABEL;
 use metal3_api::cluster::{Machine, MachineDeployment};
 use metal3_api::infrastructure::v1beta2::{HostSelector, Metal3MachineTemplate};
 use metal3_api::meta::{Condition, ConditionStatus};
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareComponents, HostFirmwareSettings, ProvisioningState};
+use metal3_api::metal3::v1alpha1::{
+    BareMetalHost, DataImage, HostFirmwareComponents, HostFirmwareSettings, ProvisioningState,
+};
 use serde_json::Value;
 
 use super::cluster::is_running;
@@ -43,6 +45,21 @@ impl Walk<'_> {
             return Err(self.absent(at));
         };
         self.push_stated(at, area, &object);
+        Ok(None)
+    }
+
+    /// A DataImage: its error says more than its deletion does.
+    pub(crate) fn data_image(&mut self, at: &ObjectId) -> Result<Next, End> {
+        let image: DataImage = self.required(at)?;
+        let error = image.status.error.map(|error| error.message);
+        match error.filter(|error| !error.is_empty()) {
+            Some(message) => self.push(Link {
+                message,
+                ..Link::plain(at, "has an error", Actor::User, "Do what the message says.")
+            }),
+            None if is_deleting(&image.metadata) => self.push_deleting(at, &image.metadata),
+            None => {}
+        }
         Ok(None)
     }
 

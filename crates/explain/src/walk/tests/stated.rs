@@ -15,11 +15,23 @@ fn chain(objects: &[Value], start: &str) -> (Vec<String>, State) {
 fn each_kind_that_can_wait_states_why() {
     let deleting = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["f"] } });
     for (object, start, link) in [
-        (of_host("DataImage", json!({})), "dataimage/h0", "KindUnserved"),
+        (
+            of_host("PreprovisioningImage", json!({})),
+            "preprovisioningimage/h0",
+            "KindUnserved",
+        ),
         (
             of_host(
                 "DataImage",
-                json!({ "status": { "error": { "count": 1, "message": "no drive" } } }),
+                json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["f"] }, "spec": { "url": "x" } }),
+            ),
+            "dataimage/h0",
+            "Deleting",
+        ),
+        (
+            of_host(
+                "DataImage",
+                json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" }, "spec": { "url": "x" }, "status": { "error": { "count": 1, "message": "no drive" } } }),
             ),
             "dataimage/h0",
             "has an error",
@@ -67,7 +79,10 @@ fn each_kind_that_can_wait_states_why() {
         assert!(links.len() == 1 && links[0].ends_with(link), "{start}: {links:?}");
         assert_ne!(state, State::Ready, "{start}");
     }
-    let served = of_host("DataImage", json!({ "status": { "attachedImage": { "url": "x" } } }));
+    let served = of_host(
+        "DataImage",
+        json!({ "spec": { "url": "x" }, "status": { "attachedImage": { "url": "x" } } }),
+    );
     assert_eq!(chain(&[served], "dataimage/h0"), (Vec::new(), State::Ready));
 }
 
