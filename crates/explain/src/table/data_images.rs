@@ -17,13 +17,16 @@ pub(super) const ROWS: &[Row] = &[
         "The virtual drive does not hold the image any more",
         "It was ejected before the host started, or before the node of the deleted host was deleted.",
     ),
-    hardware([
-        "DataImageFailed",
-        "The image was not inserted or ejected",
-        "Ironic or the BMC rejected it, the BMC cannot load it, or the host has no virtual drive. After three failures, or one that \
+    hardware(
+        Severity::Warning,
+        [
+            "DataImageFailed",
+            "The image was not inserted or ejected",
+            "Ironic or the BMC rejected it, the BMC cannot load it, or the host has no virtual drive. After three failures, or one that \
          does not change, the host starts without it.",
-        "Do what the message says. It is tried again at the next start of the host.",
-    ]),
+            "Do what the message says. It is tried again at the next start of the host.",
+        ],
+    ),
     warning([
         "DataImageInDrive",
         "The virtual drive holds the image of a deleted object",
