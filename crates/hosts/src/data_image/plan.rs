@@ -95,7 +95,7 @@ fn release(facts: &Facts) -> Decision {
     if !object.is_live {
         return Err(Step::Read(Read::Object));
     }
-    require_nobody_else(facts)?;
+    require_no_other_manager(facts)?;
     let start = match require_host(facts)? {
         Some(start) => start,
         None => return release_without_host(facts),
@@ -140,7 +140,7 @@ fn release_without_host(facts: &Facts) -> Decision {
 }
 
 /// Why others must be done with the object first.
-fn require_nobody_else(facts: &Facts) -> Decision<()> {
+fn require_no_other_manager(facts: &Facts) -> Decision<()> {
     match &facts.go_manager {
         Reading::NotRead => return Err(Step::Read(Read::GoManager)),
         Reading::Failed(why) => {

@@ -7,8 +7,9 @@
 //! | holds what the status records | done if that is asked for; else eject, then insert | eject |
 //! | holds another disc, or what the status does not record | eject, then insert | eject what a client attached |
 //!
-//! The status records the image before it is inserted, and is believed only together with the drive, which is read before each
-//! start: a node that was adopted or made again, and another manager, may have changed it. The start waits for a limited number of
+//! The status records the image before it is inserted, and counts only together with the drive, which is read before each
+//! start: a node that was adopted or made again, and another manager, may have changed it. differs (`data-image-drive`): the Go
+//! manager takes the record for what is in the drive while that holds anything. The start waits for a limited number of
 //! failures, and only for those that are about the disc. Nothing is ever powered off for a disc.
 
 use std::time::Duration;
@@ -92,7 +93,7 @@ pub(crate) fn step(wanted: Option<&str>, recorded: Option<&str>, drive: Drive, a
         (Some(_), _) => eject,
         (None, Drive::Empty) => Step::Done,
         (None, Drive::Attached | Drive::Unnamed) => eject,
-        // It was inserted by somebody else, as far as the status knows.
+        // Another client or a person inserted it, as far as the status shows.
         (None, Drive::Other) if recorded.is_none() => Step::Done,
         (None, Drive::Other) => eject,
         (None, Drive::Silent) if recorded.is_none() || ordered == Some(Eject) => Step::Done,
@@ -287,6 +288,7 @@ fn report_done(planner: &mut Planner<'_>, object: &DataImage, wanted: Option<&st
     report(planner, object, status, event);
 }
 
+// differs: `data-image-start`. The Go manager tries without end, and the host stays off.
 /// Reports a failure. The next attempt follows after a delay, until there were enough.
 fn failed(planner: &mut Planner<'_>, object: &DataImage, why: &str, (is_final, purpose): (bool, Purpose)) -> Decision {
     let is_last = is_final || planner.facts.disc.attempts.failures.saturating_add(1) >= DISC_ATTEMPTS;

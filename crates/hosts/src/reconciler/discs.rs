@@ -1,39 +1,25 @@
-//! The discs of hosts: what this process has done about each since its machine was last on, and the reads and writes that they
-//! need.
+//! The discs of hosts: what this process has done about each since its machine was last on.
 //!
 //! All of it may be lost: a process that starts reads the drive, and attempts what is asked for again.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, DataImage};
 use metal3_domain::clock::Monotonic;
 use metal3_domain::uri::public_text;
 use metal3_ironic::Error;
-use metal3_ironic::calls::{NodeRef, hardware};
 use metal3_runtime::cache::Key;
-use metal3_runtime::patch::MergePatch;
-use metal3_runtime::plan::{Observed, PlannedEvent, UnknownReason};
-use metal3_runtime::work::{Category, Fault};
-use metal3_runtime::write::{Mode, WriteError, Writer};
 use parking_lot::Mutex;
 
-use super::HostReconciler;
-use super::act::{Executor, Outcome};
-use super::observations::Observations;
-use super::observer::Observer;
-use crate::action::Action;
-use crate::facts::{DISC_ATTEMPTS, DiscAttempts, DiscFacts, DiscOrder, DiscRefusal, DriveView, FoundNode};
-use crate::needs::Hosts;
-use crate::node::drive::Drive;
+use crate::facts::{DISC_ATTEMPTS, DiscAttempts, DiscOrder, DiscRefusal};
 use crate::plan::disc::{Purpose, RETRY, wanted};
 
 /// How long Ironic may take to begin with an order that it received: its API waits so long for a conductor
 /// (`rpc_response_timeout`).
 const IRONIC_LIMIT: Duration = Duration::from_secs(60);
 
-/// What the attempts are for. Another goal begins anew.
+/// What the attempts are for. With another goal they begin again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Goal {
     uid: String,
@@ -65,7 +51,7 @@ pub(super) struct Discs(Mutex<BTreeMap<Key, Memory>>);
 
 impl Discs {
     /// The attempts of a host. `led`: since when this process leads.
-    fn view(
+    pub(super) fn view(
         &self,
         key: &Key,
         host: &BareMetalHost,
@@ -104,7 +90,7 @@ impl Discs {
     }
 
     /// Ironic rejected an order.
-    fn refused(&self, key: &Key, refusal: DiscRefusal) {
+    pub(super) fn refused(&self, key: &Key, refusal: DiscRefusal) {
         if let Some(memory) = self.0.lock().get_mut(key) {
             memory.attempts.refused = Some(refusal);
         }
@@ -124,7 +110,7 @@ impl Discs {
     }
 
     /// What an attempt needs cannot be written: the machine starts without it.
-    fn give_up(&self, key: &Key) {
+    pub(super) fn give_up(&self, key: &Key) {
         if let Some(memory) = self.0.lock().get_mut(key) {
             memory.attempts.is_over = true;
         }
@@ -135,119 +121,8 @@ impl Discs {
     }
 }
 
-impl HostReconciler {
-    pub(super) fn disc_facts<'a>(&self, key: &Key, observed: &'a Observations, now: Monotonic) -> DiscFacts<'a> {
-        let object = observed.data_image.as_deref();
-        let present = object.clone().into_present();
-        DiscFacts {
-            attempts: self.discs.view(key, &observed.host, present, (self.led(), now)),
-            object,
-            freshness: observed.data_image_freshness(now),
-            drive: observed.drive.as_ref(),
-        }
-    }
-}
-
-impl Observer {
-    /// One that cannot be read any more is unknown: nothing waits for it.
-    pub(super) async fn live_data_image(
-        &self,
-        host: &Key,
-        observed: &mut Observations,
-        writer: &Writer<Hosts>,
-    ) -> Result<(), Fault> {
-        match writer.read(&self.caches.data_images, host).await {
-            Err(Fault::Transient {
-                category: Category::FORBIDDEN | Category::NOT_FOUND,
-                ..
-            }) => {
-                tracing::warn!(host = %host, "its DataImage cannot be read; look at the roles and the installed kinds");
-                observed.data_image = Observed::Unknown(UnknownReason::NotPermitted);
-            }
-            found => observed.set_data_image(found?, self.clock.monotonic()),
-        }
-        Ok(())
-    }
-
-    /// Reads the virtual drive of the node that was observed in this reconcile.
-    pub(super) async fn drive(&self, observed: &mut Observations) -> Result<(), Error> {
-        let Observed::Present(FoundNode::Own(node, _)) = &observed.node else {
-            return Ok(());
-        };
-        let node = Arc::clone(node);
-        let call = hardware::virtual_media(&NodeRef::Uuid(node.uuid.clone()));
-        let view = match self.ironic.read(observed.send_permit.as_ref(), &call).await {
-            Ok(media) => DriveView::Known(Drive::of(&media, &node)),
-            Err(error) if is_final(&error) => DriveView::Unsupported(text(&error)),
-            // Ironic has just answered about the node, so its BMC is the reason.
-            Err(error @ Error::Timeout { .. }) => DriveView::Failed(text(&error)),
-            Err(error) if is_about_disc(&error) => DriveView::Failed(text(&error)),
-            Err(error) => return Err(error),
-        };
-        observed.drive = Observed::Present(view);
-        Ok(())
-    }
-}
-
-impl Executor<'_> {
-    /// Writes what the rest of the plan relies on.
-    pub(super) async fn record_disc(&self, action: Action, observed: &mut Observations) -> Result<Outcome, Fault> {
-        let cache = &self.caches.data_images;
-        let written = match action {
-            Action::ProtectDisc(patch) => self.writer.patch::<DataImage>(cache, self.key, patch).await,
-            Action::RecordDisc(patch) => self.writer.patch_status::<DataImage>(cache, self.key, patch).await,
-            _ => return Ok(Outcome::Done),
-        };
-        match written.map_err(Fault::from) {
-            Err(Fault::Transient {
-                category: Category::FORBIDDEN,
-                ..
-            }) => {
-                tracing::warn!(host = %self.key, "its DataImage cannot be written, so it starts without the image; look at the roles");
-                self.discs.give_up(self.key);
-                Ok(Outcome::Declined)
-            }
-            written => {
-                if let Some(object) = written?.object() {
-                    observed.set_data_image(Some(object), self.clock.monotonic());
-                }
-                Ok(Outcome::Done)
-            }
-        }
-    }
-
-    pub(super) async fn report_disc(
-        &self,
-        patch: MergePatch,
-        event: Option<PlannedEvent>,
-        observed: &mut Observations,
-    ) -> Result<(), WriteError> {
-        let cache = &self.caches.data_images;
-        let written = self.writer.patch_status::<DataImage>(cache, self.key, patch).await?;
-        if let Some(object) = written.object() {
-            observed.set_data_image(Some(object), self.clock.monotonic());
-        }
-        if let (Some(event), Observed::Present(object)) = (event, &observed.data_image)
-            && self.writer.mode() != Mode::ObserveOnly
-        {
-            self.events
-                .record(&**object, event.importance, event.reason, event.message);
-        }
-        Ok(())
-    }
-
-    /// Ironic rejected an order because of the disc, the drive or its driver.
-    pub(super) fn disc_rejected(&self, verb: &'static str, error: &Error, observed: &mut Observations) {
-        let message = text(error);
-        tracing::warn!(host = %self.key, verb, why = message, "a request about the disc of the host was rejected");
-        let is_final = is_final(error);
-        self.discs.refused(self.key, DiscRefusal { message, is_final });
-        observed.forget_node();
-    }
-}
-
 /// Whether the same request will be rejected however often it is sent.
-const fn is_final(error: &Error) -> bool {
+pub(super) const fn is_final(error: &Error) -> bool {
     matches!(error, Error::Invalid(_) | Error::Unauthorised(_) | Error::TooOld { .. })
 }
 
@@ -258,7 +133,7 @@ pub(super) const fn is_about_disc(error: &Error) -> bool {
 }
 
 /// A text without secrets that stays the same while the error does.
-fn text(error: &Error) -> String {
+pub(super) fn text(error: &Error) -> String {
     public_text(&match error {
         Error::Invalid(refusal) | Error::Unauthorised(refusal) => refusal.message.clone(),
         other => other.to_string(),
@@ -294,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn attempts_begin_anew_with_another_image_and_when_the_machine_was_on() {
+    fn attempts_begin_again_with_another_image_and_when_the_machine_was_on() {
         let failed = || {
             let discs = Discs::default();
             let view = |is_on, url: Option<&str>, seconds| {

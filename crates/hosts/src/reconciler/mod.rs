@@ -16,6 +16,7 @@ mod budget;
 pub mod caches;
 mod cleaning_orders;
 mod credential_versions;
+mod disc_steps;
 mod discs;
 mod erasing;
 mod firmware_reads;

@@ -1,7 +1,7 @@
 //! The decision about one object. Pure.
 //!
 //! A finalizer of the Go manager is removed only from an object that is deleted, while no Go manager runs, and after
-//! live reads that show that nothing is left of it in Ironic.
+//! live reads that show that nothing is left of it in Ironic. differs (`unserved-finalizers`): the Go manager serves the kind.
 
 use std::time::Duration;
 
