@@ -6,17 +6,20 @@ use metal3_sim_faults::Random;
 use metal3_sim_ironic::{BiosReports, FirmwareUpdates};
 use serde_json::{Value, json};
 
+use super::discs::DriveFault;
 use super::grammar::{IMAGES, IronicKind, Step, Story, detached_by_force, image, pick};
 
 pub(super) fn add_to(story: &mut Story) {
     settings(story, stream(story.seed, SETTINGS));
     updates(story, stream(story.seed, UPDATES));
+    discs(story, stream(story.seed, DISCS));
     detachment_from_an_old_ironic(story, stream(story.seed, DETACHMENT));
 }
 
 /// Factors of a seed, one for each kind: any numbers, as long as they differ. Another number is another set of stories.
 const SETTINGS: u64 = 0x517c_c1b7;
 const UPDATES: u64 = 0x2545_f491;
+const DISCS: u64 = 0x1b87_3593;
 const DETACHMENT: u64 = 0x6c62_272e;
 
 fn stream(seed: u64, factor: u64) -> Random {
@@ -88,6 +91,46 @@ fn updates(story: &mut Story, mut random: Random) {
             let updates = *pick(&mut random, &[Succeed, Fail, NeverEnd, NeverEnd]);
             story.steps.insert(at, Step::Firmware(updates));
         }
+    }
+}
+
+/// Images in the virtual drive in each third story, each with a start of the machine some time later, and some with a drive that
+/// does not take them.
+fn discs(story: &mut Story, mut random: Random) {
+    if random.below(3) > 0 {
+        return;
+    }
+    let secret = "http://user:canary-hunter2@images.example/b.iso?s=canary-hunter2";
+    let asked = [json!("http://images.example/a.iso"), json!(secret), Value::Null];
+    let online = |online: bool| Step::Edit(json!({ "spec": { "online": online } }));
+    let reboot = Step::Edit(json!({ "metadata": { "annotations": { "reboot.metal3.io": "" } } }));
+    for number in 0..=random.below(3) {
+        let at = place(&mut random, &story.steps);
+        let wanted = if number == 0 {
+            &asked[0]
+        } else {
+            pick(&mut random, &asked)
+        };
+        let pause = Step::Wait(Duration::from_secs(*pick(&mut random, &[0, 1, 5, 40])));
+        let mut steps = vec![Step::Disc(wanted.clone()), pause.clone()];
+        match random.below(4) {
+            0 => steps.extend([online(false), pause, online(true)]),
+            1 => steps.push(reboot.clone()),
+            2 => steps.extend([
+                online(false),
+                pause.clone(),
+                online(true),
+                pause,
+                Step::RestartController,
+            ]),
+            _ => {}
+        }
+        if random.below(3) == 0 {
+            use DriveFault::{Missing, NeverEjects, None, Refuses};
+            let faults = [None, Missing, Refuses(1), Refuses(9), NeverEjects];
+            steps.insert(0, Step::Drive(*pick(&mut random, &faults)));
+        }
+        story.steps.splice(at..at, steps);
     }
 }
 

@@ -10,6 +10,7 @@ use metal3_sim_ironic::{BiosReports, FirmwareUpdates};
 use serde_json::{Value, json};
 
 use super::additions;
+use super::discs::DriveFault;
 use crate::env::{address, bmc};
 use crate::interceptor::IronicFault;
 
@@ -78,6 +79,10 @@ pub(super) enum Step {
     Updates(Value),
     /// How the machine makes updates from now on.
     Firmware(FirmwareUpdates),
+    /// The user asks for this image in the virtual drive; null: the object is deleted.
+    Disc(Value),
+    /// What the drive of the machine does from now on.
+    Drive(DriveFault),
     /// Another manager recorded that the host is serviced, and was replaced.
     LeftInService,
     Wait(Duration),

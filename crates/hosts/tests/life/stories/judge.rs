@@ -75,7 +75,15 @@ impl<'a> Order<'a> {
         (self.part == "states/provision").then_some(self.target.as_str())
     }
 
-    fn power(&self) -> Option<&str> {
+    pub(super) const fn method(&self) -> &Method {
+        self.method
+    }
+
+    pub(super) fn part(&self) -> &str {
+        &self.part
+    }
+
+    pub(super) fn power(&self) -> Option<&str> {
         (self.part == "states/power").then_some(self.target.as_str())
     }
 

@@ -14,9 +14,10 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+use super::discs::{DriveNow, violated_discs};
 use super::goal::{self, World};
 use super::grammar::{
-    DATA, HOST, IMAGES, IronicKind, LOGINS, METHODS, MIRROR, NETWORK, OTHER_DATA, REGISTRY_LOGIN, Story,
+    DATA, HOST, IMAGES, IronicKind, LOGINS, METHODS, MIRROR, NETWORK, OTHER_DATA, REGISTRY_LOGIN, Step, Story,
 };
 use super::history::{History, annotation, by, is_deleting, is_external, is_paused};
 use super::judge::{Order, origin, violation};
@@ -86,8 +87,9 @@ pub(super) fn shorten(story: &Story, failure: &Failed) -> String {
     )
 }
 
-/// The versions of the host, of its settings and of its updates.
+/// The versions of the host, of its settings, of its updates and of its DataImage.
 type Histories<'a> = (
+    &'a Arc<Mutex<History>>,
     &'a Arc<Mutex<History>>,
     &'a Arc<Mutex<History>>,
     &'a Arc<Mutex<History>>,
@@ -108,9 +110,10 @@ pub(super) struct Marks {
 
 pub(super) struct StoryRun {
     pub(super) env: TestEnv,
-    history: Arc<Mutex<History>>,
+    pub(super) history: Arc<Mutex<History>>,
     settings: Arc<Mutex<History>>,
     updates: Arc<Mutex<History>>,
+    discs: Arc<Mutex<History>>,
     violated: Arc<Mutex<Option<String>>>,
     pub(super) marks: Arc<Mutex<Marks>>,
     pub(super) mac: String,
@@ -130,6 +133,7 @@ impl StoryRun {
                 power_sync: POWER_SYNC,
                 ..Pace::default()
             },
+            data_images: story.steps.iter().any(|step| matches!(step, Step::Disc(_))),
             ..Setup::default()
         });
         match story.ironic {
@@ -142,14 +146,19 @@ impl StoryRun {
         let history = Arc::new(Mutex::new(History::default()));
         let settings = Arc::new(Mutex::new(History::default()));
         let updates = Arc::new(Mutex::new(History::default()));
-        record_versions(&env, (&history, &settings, &updates));
+        let discs = Arc::new(Mutex::new(History::default()));
+        record_versions(&env, (&history, &settings, &updates, &discs));
         let violated = Arc::<Mutex<Option<String>>>::default();
         let marks = Arc::new(Mutex::new(Marks {
             is_old: story.ironic == IronicKind::Old,
             ..Marks::default()
         }));
-        env.interceptor
-            .observe(Self::judge(&env, (&history, &settings, &updates), &violated, &marks));
+        env.interceptor.observe(Self::judge(
+            &env,
+            (&history, &settings, &updates, &discs),
+            &violated,
+            &marks,
+        ));
         make_secrets(&env).await;
         let mac = env.machine(HOST, |machine| {
             machine.deploy_steps.extend(METHODS.map(str::to_owned));
@@ -168,6 +177,7 @@ impl StoryRun {
             history,
             settings,
             updates,
+            discs,
             violated,
             marks,
             mac,
@@ -176,13 +186,13 @@ impl StoryRun {
 
     fn judge(
         env: &TestEnv,
-        (history, settings, updates): Histories<'_>,
+        (history, settings, updates, discs): Histories<'_>,
         violated: &Arc<Mutex<Option<String>>>,
         marks: &Arc<Mutex<Marks>>,
     ) -> Arc<Observer> {
         let (found, versions, ironic) = (Arc::clone(violated), Arc::clone(history), env.ironic.clone());
         let (marks, unbegun, settings) = (Arc::clone(marks), env.interceptor.unbegun(), Arc::clone(settings));
-        let updates = Arc::clone(updates);
+        let (updates, discs) = (Arc::clone(updates), Arc::clone(discs));
         Arc::new(move |request, node| {
             let disk = ironic.machine_at(&address(HOST), disk).flatten();
             let mut marks = marks.lock();
@@ -202,6 +212,13 @@ impl StoryRun {
             if let Some(broken) = violated_updates(&order, &updates.lock(), &made, &mut marks.updates) {
                 found.lock().get_or_insert(broken);
             }
+            let drive = ironic.machine_at(&address(HOST), |machine| DriveNow {
+                disc: machine.disc.clone(),
+                is_whole: machine.has_drive && machine.ejects && machine.discs_refused == 0,
+            });
+            if let Some(broken) = violated_discs(&order, &versions.lock(), &discs.lock(), &drive.unwrap_or_default()) {
+                found.lock().get_or_insert(broken);
+            }
             marks.soft = order.soft_attempt();
         })
     }
@@ -215,7 +232,12 @@ impl StoryRun {
         self.repair().await;
         self.reach_goal().await?;
         self.require_free_slot().await?;
-        self.require_deletion().await
+        self.require_deletion().await?;
+        if !self.host().is_null() {
+            return Ok(());
+        }
+        self.require_no_disc(story)?;
+        self.require_no_object().await
     }
 
     /// What Ironic rejects for good is reported.
@@ -249,7 +271,7 @@ impl StoryRun {
             return Ok(());
         }
         // The orders for the other host are not judged.
-        let histories = (&self.history, &self.settings, &self.updates);
+        let histories = (&self.history, &self.settings, &self.updates, &self.discs);
         let unjudged = Self::judge(&self.env, histories, &Arc::default(), &self.marks);
         self.env.interceptor.observe(unjudged);
         let other = format!("redfish://{}/redfish/v1/Systems/1", bmc(HOST + 1));
@@ -366,7 +388,9 @@ impl StoryRun {
             unmade_update(&host, self.updates.lock().newest(), &made)?;
         }
         let asked = self.env.interceptor.log().asked.split_off(asked);
-        if !goal::is_blocked(&host, &world) && (writes() > before || !asked.is_empty()) {
+        // A deleted image is looked for while it may be in the drive.
+        let is_looked_for = is_deleting(self.discs.lock().newest());
+        if !is_looked_for && !goal::is_blocked(&host, &world) && (writes() > before || !asked.is_empty()) {
             return Err(format!(
                 "a host at rest is written {} times: {asked:?}",
                 writes() - before
@@ -378,8 +402,10 @@ impl StoryRun {
         let settings = self.settings.lock().newest()["status"].clone();
         let updates = self.updates.lock().newest()["status"]["conditions"].clone();
         let shown = format!(
-            "{} {} {events} {settings} {updates}",
-            status["errorMessage"], status["conditions"]
+            "{} {} {events} {settings} {updates} {}",
+            status["errorMessage"],
+            status["conditions"],
+            self.discs.lock().newest()["status"]["error"]
         );
         if shown.contains(PASSWORD) {
             Err("the password is shown".to_owned())
@@ -412,13 +438,15 @@ impl StoryRun {
 }
 
 /// Records each version of the host and of its firmware objects that the API server stores.
-fn record_versions(env: &TestEnv, (history, settings, updates): Histories<'_>) {
+fn record_versions(env: &TestEnv, (history, settings, updates, discs): Histories<'_>) {
     let (versions, of_settings, of_updates) = (Arc::clone(history), Arc::clone(settings), Arc::clone(updates));
+    let of_discs = Arc::clone(discs);
     env.cluster.observe_writes(move |write| {
         let of_kind = match write.object["kind"].as_str() {
             Some("BareMetalHost") => &versions,
             Some("HostFirmwareSettings") => &of_settings,
             Some("HostFirmwareComponents") => &of_updates,
+            Some("DataImage") => &of_discs,
             _ => return,
         };
         if write.object["metadata"]["name"] == name(HOST) {

@@ -12,6 +12,7 @@ use metal3_sim_ironic::{BiosReports, FirmwareUpdates};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+use super::discs::DriveFault;
 use super::grammar::{HOST, Login, OTHER_INSTANCE, OWN_MAC, Step, WriteFault};
 use super::run::{POWER_SYNC, StoryRun};
 use crate::env::{CONTROLLER_USER, PASSWORD, name};
@@ -50,6 +51,8 @@ impl StoryRun {
             Step::Bios(reports) => env.machine(HOST, |machine| machine.bios_reports = *reports),
             Step::Updates(updates) => self.ask_updates(updates).await,
             Step::Firmware(updates) => env.machine(HOST, |machine| machine.firmware_updates = *updates),
+            Step::Disc(wanted) => self.ask_disc(wanted).await,
+            Step::Drive(fault) => self.drive(*fault),
             Step::Assign => self.assign(true).await,
             Step::OperatorReboot => self.order("power", &json!({ "target": "rebooting" })).await,
             Step::PowerButton => env.machine(HOST, |machine| machine.press_power_button()),
@@ -259,6 +262,7 @@ impl StoryRun {
             self.maintain(false).await;
         }
         self.assign(false).await;
+        self.drive(DriveFault::None);
         self.repair_settings().await;
         self.repair_updates().await;
     }
