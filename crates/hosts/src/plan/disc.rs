@@ -181,12 +181,15 @@ fn prepare(planner: &mut Planner<'_>, node: &Node, purpose: Purpose) -> PlanResu
         return give_up(planner, object, why, purpose);
     }
     require_end_of_switching(planner, node)?;
-    require_live_drive(planner)?;
+    require_drive(planner)?;
     if let Some(refused) = &attempts.refused {
         return Err(failed(planner, object, &refused.message, (refused.is_final, purpose)));
     }
     match planner.facts.disc.drive.clone() {
-        Observed::Present(DriveView::Known(drive)) => carry_out(planner, object, (node, *drive), purpose),
+        Observed::Present(DriveView::Known(drive)) => {
+            require_live_neighbours(planner)?;
+            carry_out(planner, object, (node, *drive), purpose)
+        }
         Observed::Present(DriveView::Unsupported(_))
             if wanted(object, purpose).is_none() && recorded(object).is_none() =>
         {
@@ -207,15 +210,21 @@ fn prepare(planner: &mut Planner<'_>, node: &Node, purpose: Purpose) -> PlanResu
     }
 }
 
-/// Requires views of the object, the node and the drive that this reconcile has read. They are read together: each alone may be
-/// slow, and would age the others.
-fn require_live_drive(planner: &Planner<'_>) -> PlanResult<()> {
-    let disc = &planner.facts.disc;
+/// Requires a view of the drive that this reconcile has read.
+fn require_drive(planner: &Planner<'_>) -> PlanResult<()> {
+    match planner.facts.disc.drive {
+        Observed::Present(_) => Ok(()),
+        Observed::Absent | Observed::Unknown(_) => Err(Decision::Read([Read::Node, Read::DataImage, Read::Drive].into())),
+    }
+}
+
+/// Requires live views of the object and the node. The BMC may have taken longer for the drive than a view is live: then the two
+/// are read again, and a node that did not change meanwhile keeps what was read of its drive.
+fn require_live_neighbours(planner: &Planner<'_>) -> PlanResult<()> {
     let is_node_live = matches!(planner.facts.own_node(), Some((_, freshness)) if freshness >= NodeFreshness::Live);
-    let is_live = is_node_live && disc.freshness >= HostFreshness::Live && matches!(disc.drive, Observed::Present(_));
-    match is_live {
+    match is_node_live && planner.facts.disc.freshness >= HostFreshness::Live {
         true => Ok(()),
-        false => Err(Decision::Read([Read::Node, Read::DataImage, Read::Drive].into())),
+        false => Err(Decision::Read([Read::Node, Read::DataImage].into())),
     }
 }
 

@@ -181,16 +181,34 @@ fn host_starts_only_with_the_drive_as_it_is_asked_for() {
 #[test]
 fn each_order_follows_live_views_of_the_object_the_node_and_the_drive() {
     let fresh = || off(json!({}), Drive::Empty);
-    let reads = BTreeSet::from([Read::Node, Read::DataImage, Read::Drive]);
-    for old in [
-        fresh().freshness(NodeFreshness::InState),
-        fresh().with(|fixture| fixture.data_image_freshness = HostFreshness::Cached),
-        fresh().with(|fixture| fixture.drive = Observed::Unknown(UnknownReason::NotRead)),
+    let neighbours = BTreeSet::from([Read::Node, Read::DataImage]);
+    for (old, reads) in [
+        (fresh().freshness(NodeFreshness::InState), neighbours.clone()),
+        (
+            fresh().with(|fixture| fixture.data_image_freshness = HostFreshness::Cached),
+            neighbours,
+        ),
+        (
+            fresh().with(|fixture| fixture.drive = Observed::Unknown(UnknownReason::NotRead)),
+            BTreeSet::from([Read::Node, Read::DataImage, Read::Drive]),
+        ),
     ] {
         let plan = old.plan();
         assert_eq!(plan.reads, reads);
         assert_eq!(plan.actions, []);
     }
+}
+
+/// The read of a drive that failed may have taken minutes.
+#[test]
+fn failure_to_read_the_drive_needs_no_live_view_of_its_neighbours() {
+    let failed = off(json!({}), Drive::Empty)
+        .freshness(NodeFreshness::InState)
+        .with(|fixture| {
+            fixture.data_image_freshness = HostFreshness::Cached;
+            fixture.drive = Observed::Present(DriveView::Failed("no response".to_owned()));
+        });
+    assert_eq!(failed.summary(), "counts a failure, reports the image, waits for a time");
 }
 
 #[test]
