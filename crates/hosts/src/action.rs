@@ -92,6 +92,8 @@ pub enum Action {
         /// Whether nothing more is attempted before the machine starts.
         is_last: bool,
     },
+    /// The machine runs: what was attempted with its disc is over.
+    EndDiscAttempts,
     /// Counts in a metric, once all writes are done.
     Count(Count),
     /// The requested power change is over or not wanted any more: later errors of the node are not its result.
@@ -129,7 +131,12 @@ impl Action {
     pub const fn is_record(&self) -> bool {
         matches!(
             self,
-            Self::Count(_) | Self::DiscFailed { .. } | Self::EndPowerRequest | Self::EndRefusal | Self::ReleaseSlot
+            Self::Count(_)
+                | Self::DiscFailed { .. }
+                | Self::EndDiscAttempts
+                | Self::EndPowerRequest
+                | Self::EndRefusal
+                | Self::ReleaseSlot
         )
     }
 }

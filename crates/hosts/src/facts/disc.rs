@@ -71,3 +71,11 @@ pub struct DiscAttempts {
     /// How long Ironic may still begin with an order that another process sent. `None`: it has ended it.
     pub earlier_left: Option<Duration>,
 }
+
+impl DiscAttempts {
+    /// Whether there was one.
+    #[must_use]
+    pub const fn is_begun(&self) -> bool {
+        self.failures > 0 || self.is_over || self.ordered.is_some() || self.refused.is_some()
+    }
+}

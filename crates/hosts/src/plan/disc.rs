@@ -101,6 +101,13 @@ pub(crate) fn step(wanted: Option<&str>, recorded: Option<&str>, drive: Drive, a
     }
 }
 
+/// The machine runs: what was attempted before it started is over.
+pub(crate) fn end_attempts(planner: &mut Planner<'_>) {
+    if planner.facts.disc.attempts.is_begun() {
+        planner.add(Action::EndDiscAttempts);
+    }
+}
+
 /// Inserts or ejects the disc of a running host before its machine is switched on. `Ok`: nothing of it delays the start.
 pub(crate) fn before_start(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
     match planner.state() {

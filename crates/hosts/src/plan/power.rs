@@ -128,6 +128,9 @@ pub(crate) fn record_power_state(planner: &mut Planner<'_>, node: &Node) -> Opti
 
 pub(crate) fn reconcile(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     let now = record_power_state(planner, node);
+    if now == Some(true) {
+        disc::end_attempts(planner);
+    }
     if now == Some(false) && planner.host().annotation(REBOOT_ANNOTATION).is_some() {
         remove_annotation(planner, REBOOT_ANNOTATION);
         return Ok(Decision::Wait(Next::Requeue));

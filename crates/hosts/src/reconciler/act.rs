@@ -260,6 +260,7 @@ impl Executor<'_> {
             Action::DiscFailed { message, is_last } => {
                 self.discs.failed(self.key, (message, is_last), self.clock.monotonic());
             }
+            Action::EndDiscAttempts => self.discs.remove(self.key),
             Action::Count(count) => self.metrics.count(self.key, &count),
             Action::EndPowerRequest => self.index.end_power_request(self.key),
             Action::EndRefusal => {

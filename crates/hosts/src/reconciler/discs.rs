@@ -59,8 +59,7 @@ impl Discs {
         (led, now): (Monotonic, Monotonic),
     ) -> DiscAttempts {
         let mut all = self.0.lock();
-        let goal = object.map(|object| Goal::of(host, object));
-        let Some(goal) = goal.filter(|goal| goal.is_removal || !host.status.powered_on) else {
+        let Some(goal) = object.map(|object| Goal::of(host, object)) else {
             all.remove(key);
             return DiscAttempts::default();
         };
@@ -148,9 +147,8 @@ mod tests {
     use super::*;
     use crate::tests::fixture::Fixture;
 
-    fn host(is_on: bool) -> BareMetalHost {
-        let fixture = Fixture::new("provisioned").status(json!({ "poweredOn": is_on }));
-        serde_json::from_value(fixture.host).unwrap()
+    fn host() -> BareMetalHost {
+        serde_json::from_value(Fixture::new("provisioned").host).unwrap()
     }
 
     fn object(url: &str) -> DataImage {
@@ -170,31 +168,29 @@ mod tests {
 
     #[test]
     fn attempts_begin_again_with_another_image_and_when_the_machine_was_on() {
-        let failed = || {
+        let failures = |is_ended: bool, url: Option<&str>| {
             let discs = Discs::default();
-            let view = |is_on, url: Option<&str>, seconds| {
+            let view = |url: Option<&str>, seconds| {
                 let object = url.map(object);
-                discs.view(&key(), &host(is_on), object.as_ref(), (at(0), at(seconds)))
+                discs.view(&key(), &host(), object.as_ref(), (at(0), at(seconds)))
             };
-            assert_eq!(view(false, Some("http://a/"), 0).failures, 0);
+            assert_eq!(view(Some("http://a/"), 0).failures, 0);
             discs.ordered(&key(), DiscOrder::Insert);
             discs.failed(&key(), ("no".to_owned(), false), at(0));
-            assert_eq!(view(false, Some("http://a/"), 1).ordered, None);
-            discs
+            assert_eq!(view(Some("http://a/"), 1).ordered, None);
+            if is_ended {
+                discs.remove(&key());
+            }
+            drop(view(url, 1));
+            view(Some("http://a/"), 1).failures
         };
-        let failures = |discs: &Discs, is_on, url: Option<&str>| {
-            let object = url.map(object);
-            let view = |is_on, object| discs.view(&key(), &host(is_on), object, (at(0), at(1)));
-            drop(view(is_on, object.as_ref()));
-            view(false, Some(&self::object("http://a/"))).failures
-        };
-        for (is_on, url, expected) in [
+        for (is_ended, url, expected) in [
             (false, Some("http://a/"), 1),
             (false, Some("http://b/"), 0),
             (true, Some("http://a/"), 0),
             (false, None, 0),
         ] {
-            assert_eq!(failures(&failed(), is_on, url), expected, "{is_on} {url:?}");
+            assert_eq!(failures(is_ended, url), expected, "{is_ended} {url:?}");
         }
     }
 
@@ -202,7 +198,7 @@ mod tests {
     fn attempts_are_over_after_a_number_of_failures_or_a_last_one() {
         for (is_last, expected) in [(false, [false, false, true]), (true, [true, true, true])] {
             let discs = Discs::default();
-            let view = |seconds| discs.view(&key(), &host(false), Some(&object("http://a/")), (at(0), at(seconds)));
+            let view = |seconds| discs.view(&key(), &host(), Some(&object("http://a/")), (at(0), at(seconds)));
             drop(view(0));
             let over = [0, 100, 200].map(|seconds| {
                 discs.failed(&key(), ("no".to_owned(), is_last), at(seconds));

@@ -211,6 +211,27 @@ fn failure_to_read_the_drive_needs_no_live_view_of_its_neighbours() {
     assert_eq!(failed.summary(), "counts a failure, reports the image, waits for a time");
 }
 
+/// It is observed on before its status says so.
+#[test]
+fn attempts_end_when_the_machine_is_seen_on() {
+    let on = |attempts: DiscAttempts| {
+        off(recorded(A), Drive::Attached).with(|fixture| {
+            let node = &mut fixture.node.as_mut().unwrap().as_mut().unwrap().0;
+            node["power_state"] = json!("power on");
+            fixture.disc_attempts = attempts;
+        })
+    };
+    let ends = |attempts| {
+        let actions = on(attempts).plan().actions;
+        actions.contains(&Action::EndDiscAttempts)
+    };
+    let begun = DiscAttempts {
+        ordered: Some(DiscOrder::Insert),
+        ..DiscAttempts::default()
+    };
+    assert!(ends(begun) && !ends(DiscAttempts::default()));
+}
+
 #[test]
 fn host_without_an_image_or_whose_image_is_not_known_starts_without_a_read() {
     for object in [
