@@ -14,17 +14,17 @@
 mod facts;
 mod observe;
 mod plan;
+mod sightings;
 #[cfg(test)]
 mod tests;
 mod watches;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use metal3_api::metal3::names::DATA_IMAGE_FINALIZER;
 use metal3_api::metal3::v1alpha1::DataImage;
-use metal3_domain::clock::{Clock, Monotonic};
+use metal3_domain::clock::Clock;
 use metal3_ironic::Client;
 use metal3_runtime::cache::{Identity, Key};
 use metal3_runtime::events::{EventRecorder, Importance};
@@ -33,7 +33,6 @@ use metal3_runtime::patch::{Changes, remove_finalizer};
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::{Writer, Written};
-use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::live::{GoManagerCheck, NodeSearch, Reading};
@@ -42,9 +41,10 @@ use crate::names::wait_reason::OBJECT_UNREADABLE;
 use crate::needs::DataImages;
 use crate::node::reported::owners;
 use crate::reconciler::caches::Caches as HostCaches;
-use facts::{Facts, HostView, Object, Read};
+use facts::{Facts, Object, Read};
 use observe::{Found, Observer};
 use plan::{Step, Wait, plan};
+use sightings::Sightings;
 pub use watches::{DataImageCache, DataImageIndexes};
 
 /// Reads per decision, and its end.
@@ -74,13 +74,7 @@ pub struct DataImageReconciler {
     observer: Observer,
     events: EventRecorder,
     clock: Arc<dyn Clock>,
-    seen: Mutex<BTreeMap<Key, Seen>>,
-}
-
-/// When this process first saw what a decision waits for: the clock of the API server may be ahead or behind.
-struct Seen {
-    deleted: Monotonic,
-    host_absent: Option<Monotonic>,
+    seen: Sightings,
 }
 
 /// Creates the controller. It subscribes to the caches at once.
@@ -99,7 +93,7 @@ pub fn controller(parts: Parts, writer: Writer<DataImages>) -> Controller<DataIm
         },
         events: parts.events,
         clock: Arc::clone(&parts.clock),
-        seen: Mutex::default(),
+        seen: Sightings::default(),
     };
     // One worker: each object that is deleted reads from Ironic and a BMC.
     Controller::new("dataimage", parts.clock, writer, reconciler)
@@ -122,7 +116,7 @@ impl Reconciler for DataImageReconciler {
             // The kind need not be installed, and may not be permitted.
             Observed::Unknown(_) => return Ok(Next::Done),
             Observed::Absent => {
-                self.seen.lock().remove(key);
+                self.seen.remove(key);
                 return Ok(Next::Done);
             }
         };
@@ -153,7 +147,7 @@ impl DataImageReconciler {
                     self.observer
                         .read(read, (key, &object), (&mut facts, &mut found), writer)
                         .await;
-                    facts.absent_for = self.absent_for(key, &facts.host);
+                    facts.absent_for = self.seen.host_absent_for(key, &facts.host, self.clock.monotonic());
                 }
                 Step::Adopt => return self.adopt(key, (&object, &found), writer).await,
                 Step::Release { is_left } => return self.release(key, &object, is_left, writer).await,
@@ -167,43 +161,13 @@ impl DataImageReconciler {
         let object_view = Object::of(object, false);
         Facts {
             object: object_view,
-            deleted_for: if object_view.is_deleted {
-                self.deleted_for(key)
-            } else {
-                Duration::ZERO
-            },
+            deleted_for: self.seen.deleted_for(key, object, self.clock.monotonic()),
             cached_host: self.observer.cached_host(key, object),
             go_manager: Reading::NotRead,
             host: Reading::NotRead,
             absent_for: Duration::ZERO,
             node: Reading::NotRead,
             drive: Reading::NotRead,
-        }
-    }
-
-    fn deleted_for(&self, key: &Key) -> Duration {
-        let now = self.clock.monotonic();
-        let mut seen = self.seen.lock();
-        let seen = seen.entry(key.clone()).or_insert(Seen {
-            deleted: now,
-            host_absent: None,
-        });
-        now.since(seen.deleted)
-    }
-
-    fn absent_for(&self, key: &Key, host: &Reading<HostView>) -> Duration {
-        let mut seen = self.seen.lock();
-        let Some(seen) = seen.get_mut(key) else {
-            return Duration::ZERO;
-        };
-        let now = self.clock.monotonic();
-        match host {
-            Reading::Known(HostView::Absent) => now.since(*seen.host_absent.get_or_insert(now)),
-            Reading::Known(HostView::Present { .. }) => {
-                seen.host_absent = None;
-                Duration::ZERO
-            }
-            Reading::NotRead | Reading::Failed(_) => Duration::ZERO,
         }
     }
 
