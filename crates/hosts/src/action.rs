@@ -76,8 +76,13 @@ pub enum Action {
     /// Patches the finalizers of the DataImage, with the observed version as precondition. What follows relies on it.
     ProtectDisc(MergePatch),
     /// Patches the status of the DataImage with the disc that is inserted next, with the observed version as precondition. What
-    /// follows in the plan relies on it.
-    RecordDisc(MergePatch),
+    /// follows in the plan relies on it. For the node of a deleted host: that the drive is empty, before nothing could read it.
+    RecordDisc {
+        /// The patch.
+        patch: MergePatch,
+        /// Recorded on the object after it.
+        event: Option<PlannedEvent>,
+    },
     /// Patches the status of the DataImage with a report, with the observed version as precondition.
     ReportDisc {
         /// The patch.

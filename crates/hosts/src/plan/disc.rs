@@ -244,7 +244,7 @@ fn carry_out(
     let (wanted, attempts) = (wanted(object, purpose), planner.facts.disc.attempts.clone());
     match step(wanted, recorded(object), drive, &attempts) {
         Step::Done => {
-            report_done(planner, object, wanted, attempts.ordered);
+            report_done(planner, object, (wanted, purpose), attempts.ordered);
             Ok(())
         }
         Step::Wait(left) => Err(Decision::Wait(wait::on_lost_response(left))),
@@ -267,7 +267,8 @@ fn carry_out(
             status.attached_image = Some(AttachedImage { url: url.clone() });
             status.last_reconciled = Some(planner.facts.now);
             // It is not sent before the object shows it, so an object that is deleted meanwhile is not let go.
-            planner.actions.extend(patch(object, status).map(Action::RecordDisc));
+            let record = patch(object, status).map(|patch| Action::RecordDisc { patch, event: None });
+            planner.actions.extend(record);
             planner.request(Request::InsertDisc(node.uuid.clone(), Disc { url }));
             Err(Decision::Wait(wait::on_node("Ironic inserts the disc of the host")))
         }
@@ -284,7 +285,12 @@ fn carry_out(
 }
 
 /// Reports that the drive is as it is asked for.
-fn report_done(planner: &mut Planner<'_>, object: &DataImage, wanted: Option<&str>, ordered: Option<DiscOrder>) {
+fn report_done(
+    planner: &mut Planner<'_>,
+    object: &DataImage,
+    (wanted, purpose): (Option<&str>, Purpose),
+    ordered: Option<DiscOrder>,
+) {
     let status = DataImageStatus {
         attached_image: wanted.map(|url| AttachedImage { url: url.to_owned() }),
         error: None,
@@ -301,7 +307,15 @@ fn report_done(planner: &mut Planner<'_>, object: &DataImage, wanted: Option<&st
         }
         _ => None,
     };
-    report(planner, object, status, event);
+    match purpose {
+        Purpose::Start => report(planner, object, status, event),
+        // Without its node nothing can show that the drive is empty, so that is recorded first.
+        Purpose::Removal if recorded(object).is_none() && object.status.error.is_none() && event.is_none() => {}
+        Purpose::Removal => {
+            let record = patch(object, status).map(|patch| Action::RecordDisc { patch, event });
+            planner.actions.extend(record);
+        }
+    }
 }
 
 // differs: `data-image-start`. The Go manager tries without end, and the host stays off.

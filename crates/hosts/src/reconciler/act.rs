@@ -253,7 +253,7 @@ impl Executor<'_> {
                 self.report_components(action, observed).await?;
             }
             Action::Ironic(order) => return self.send_order(order, prepares_removal, observed).await,
-            action @ (Action::ProtectDisc(_) | Action::RecordDisc(_)) => {
+            action @ (Action::ProtectDisc(_) | Action::RecordDisc { .. }) => {
                 return self.record_disc(action, observed).await;
             }
             Action::ReportDisc { patch, event } => self.report_disc(patch, event, observed).await?,

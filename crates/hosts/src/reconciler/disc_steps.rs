@@ -80,9 +80,12 @@ impl Executor<'_> {
     /// Writes what the rest of the plan relies on.
     pub(super) async fn record_disc(&self, action: Action, observed: &mut Observations) -> Result<Outcome, Fault> {
         let cache = &self.caches.data_images;
-        let written = match action {
-            Action::ProtectDisc(patch) => self.writer.patch::<DataImage>(cache, self.key, patch).await,
-            Action::RecordDisc(patch) => self.writer.patch_status::<DataImage>(cache, self.key, patch).await,
+        let (written, event) = match action {
+            Action::ProtectDisc(patch) => (self.writer.patch::<DataImage>(cache, self.key, patch).await, None),
+            Action::RecordDisc { patch, event } => {
+                let written = self.writer.patch_status::<DataImage>(cache, self.key, patch).await;
+                (written, event)
+            }
             _ => return Ok(Outcome::Done),
         };
         match written.map_err(Fault::from) {
@@ -98,6 +101,7 @@ impl Executor<'_> {
                 if let Some(object) = written?.object() {
                     observed.set_data_image(Some(object), self.clock.monotonic());
                 }
+                self.record_disc_event(event, observed);
                 Ok(Outcome::Done)
             }
         }
@@ -114,13 +118,17 @@ impl Executor<'_> {
         if let Some(object) = written.object() {
             observed.set_data_image(Some(object), self.clock.monotonic());
         }
+        self.record_disc_event(event, observed);
+        Ok(())
+    }
+
+    fn record_disc_event(&self, event: Option<PlannedEvent>, observed: &Observations) {
         if let (Some(event), Observed::Present(object)) = (event, &observed.data_image)
             && self.writer.mode() != Mode::ObserveOnly
         {
             self.events
                 .record(&**object, event.importance, event.reason, event.message);
         }
-        Ok(())
     }
 
     /// Ironic rejected an order because of the disc, the drive or its driver.

@@ -354,6 +354,11 @@ fn node_of_a_deleted_host_is_deleted_after_its_disc_is_ejected() {
     ] {
         assert_eq!(sent(&fixture), expected, "{}", fixture.summary());
     }
+    // A crash in between leaves no record of an image in an empty drive, which nothing could read any more.
+    let actions = removed(Drive::Empty, DiscAttempts::default()).plan().actions;
+    let at = |is: fn(&Action) -> bool| actions.iter().position(is);
+    let recorded = at(|action| matches!(action, Action::RecordDisc { .. }));
+    assert!(recorded.is_some() && recorded < at(Action::removes_record), "{actions:?}");
     let detached = removed(Drive::Attached, DiscAttempts::default()).annotated("baremetalhost.metal3.io/detached", "");
     assert!(
         !sent(&detached).contains(&"eject discs"),

@@ -469,7 +469,7 @@ impl Fixture {
             Action::PatchFirmwareComponents(_) => Some("owns the components".to_owned()),
             Action::ReportFirmwareComponents { .. } => Some("reports the firmware".to_owned()),
             Action::ProtectDisc(_) => Some("protects the image".to_owned()),
-            Action::RecordDisc(_) => Some("records the image".to_owned()),
+            Action::RecordDisc { .. } => Some("records the image".to_owned()),
             Action::ReportDisc { .. } => Some("reports the image".to_owned()),
             Action::DiscFailed { is_last, .. } => {
                 Some(if *is_last { "gives up" } else { "counts a failure" }.to_owned())
