@@ -100,6 +100,8 @@ pub mod reason {
         pub(crate) UPDATE_HARDWARE = "UpdateHardwareDetails";
         /// Event: a node that does not belong to the host stays in Ironic.
         pub(crate) NODE_LEFT = "NodeLeftInIronic";
+        /// Event: whether the host has a DataImage is not known, so its virtual drive is left as it is.
+        pub(crate) DATA_IMAGE_UNKNOWN = "DataImageUnknown";
         pub(crate) REMOVE_ANNOTATION = "RemoveAnnotation";
         /// Event and metric label: registration failed.
         pub(crate) REGISTRATION_ERROR = "RegistrationError";

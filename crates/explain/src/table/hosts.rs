@@ -306,6 +306,12 @@ pub(super) const ROWS: &[Row] = &[
         "They come from the annotation of the user.",
     ),
     warning([
+        "DataImageUnknown",
+        "Whether the host has a DataImage is not known",
+        "The DataImage cannot be read, so the host started, or was deleted, with its virtual drive as it is.",
+        "Look at the roles of this program and at the DataImage. If an image is in the drive of a deleted host, eject it at the BMC.",
+    ]),
+    warning([
         "NodeLeftInIronic",
         "A node stays in Ironic",
         "The node has another name, or serves another instance, so it was not deleted with the host.",

@@ -28,6 +28,7 @@ use metal3_runtime::work::Next;
 use crate::action::{Action, Disc, Request};
 use crate::facts::{DISC_ATTEMPTS, DiscAttempts, DiscOrder, DriveView, HostFreshness, NodeFreshness, Read};
 use crate::names::disc_reason::{EJECTED, FAILED, INSERTED};
+use crate::names::reason::DATA_IMAGE_UNKNOWN;
 use crate::node::drive::{Drive, runs_from_disc};
 use crate::plan::ownership::is_owned_node;
 use crate::plan::planner::{Decision, PlanResult, Planner, document};
@@ -51,6 +52,13 @@ impl Purpose {
         match self {
             Self::Start => "the host starts all the same, and it is tried again at the next start",
             Self::Removal => "the host is deleted all the same; eject the image at the BMC",
+        }
+    }
+
+    const fn cure(self) -> &'static str {
+        match self {
+            Self::Start => "look at the roles and at the object, then restart the host",
+            Self::Removal => "if one was inserted, eject it at the BMC; look at the roles and at the object",
         }
     }
 }
@@ -127,9 +135,20 @@ pub(crate) fn before_removal(planner: &mut Planner<'_>, node: &Node) -> PlanResu
 }
 
 /// The DataImage, if it may concern the drive.
-fn subject<'a>(planner: &Planner<'a>, purpose: Purpose) -> Option<&'a DataImage> {
-    // Another kind of unknown is none that a start may wait for: only a person ends it.
-    let object = planner.facts.disc.object.clone().into_present()?;
+fn subject<'a>(planner: &mut Planner<'a>, purpose: Purpose) -> Option<&'a DataImage> {
+    let object = match planner.facts.disc.object.clone() {
+        Observed::Present(object) => object,
+        Observed::Absent => return None,
+        // Only a person ends it, so nothing waits for that.
+        Observed::Unknown(why) => {
+            let message = format!(
+                "whether the host has a DataImage is not known ({why}), so its virtual drive is left as it is; {}",
+                purpose.cure()
+            );
+            planner.record_warning(DATA_IMAGE_UNKNOWN, message);
+            return None;
+        }
+    };
     let may_be_left = is_protected(object) || recorded(object).is_some();
     let is_asked_for = purpose == Purpose::Start && !is_deleted(object);
     (may_be_left || is_asked_for).then_some(object)

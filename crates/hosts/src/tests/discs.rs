@@ -12,6 +12,7 @@ use super::fixture::{Fixture, requests};
 use super::rows::given::provisioned;
 use crate::action::Action;
 use crate::facts::{DiscAttempts, DiscOrder, DiscRefusal, DriveView, HostFreshness, NodeFreshness, Read};
+use crate::names::reason::DATA_IMAGE_UNKNOWN;
 use crate::node::drive::Drive;
 use crate::plan::disc::{Step, step};
 
@@ -234,16 +235,23 @@ fn attempts_end_when_the_machine_is_seen_on() {
 
 #[test]
 fn host_without_an_image_or_whose_image_is_not_known_starts_without_a_read() {
-    for object in [
-        Observed::Absent,
-        Observed::Unknown(UnknownReason::NotPermitted),
-        Observed::Unknown(UnknownReason::Unreadable("no".to_owned())),
+    for (object, is_known) in [
+        (Observed::Absent, true),
+        (Observed::Unknown(UnknownReason::NotPermitted), false),
+        (Observed::Unknown(UnknownReason::Unreadable("no".to_owned())), false),
     ] {
         let fixture = off(json!({}), Drive::Empty)
             .freshness(NodeFreshness::InState)
             .with(|fixture| fixture.data_image = object);
         assert_eq!(sent(&fixture), ["power on"]);
+        assert_eq!(warns(&fixture), !is_known);
     }
+}
+
+/// Whether an Event of the host says that its image is not known.
+fn warns(fixture: &Fixture) -> bool {
+    let events = fixture.plan().events;
+    events.iter().any(|event| event.reason == DATA_IMAGE_UNKNOWN)
 }
 
 #[test]
@@ -359,6 +367,15 @@ fn node_of_a_deleted_host_is_deleted_after_its_disc_is_ejected() {
     let at = |is: fn(&Action) -> bool| actions.iter().position(is);
     let recorded = at(|action| matches!(action, Action::RecordDisc { .. }));
     assert!(recorded.is_some() && recorded < at(Action::removes_record), "{actions:?}");
+    // Unknown is not absent: a disc may be left, and nothing could say so later.
+    for why in [
+        UnknownReason::NotPermitted,
+        UnknownReason::Unreadable("no".to_owned()),
+    ] {
+        let unknown = removed(Drive::Attached, DiscAttempts::default());
+        let unknown = unknown.with(|fixture| fixture.data_image = Observed::Unknown(why));
+        assert_eq!((sent(&unknown), warns(&unknown)), (vec!["delete node"], true));
+    }
     let detached = removed(Drive::Attached, DiscAttempts::default()).annotated("baremetalhost.metal3.io/detached", "");
     assert!(
         !sent(&detached).contains(&"eject discs"),
