@@ -261,7 +261,13 @@ fn carry_out(
     purpose: Purpose,
 ) -> PlanResult<()> {
     let (wanted, attempts) = (wanted(object, purpose), planner.facts.disc.attempts.clone());
-    match step(wanted, recorded(object), drive, &attempts) {
+    let step = step(wanted, recorded(object), drive, &attempts);
+    if step == Step::Insert
+        && let Some(why) = unsent(wanted.unwrap_or_default())
+    {
+        return give_up(planner, object, &why, purpose);
+    }
+    match step {
         Step::Done => {
             report_done(planner, object, (wanted, purpose), attempts.ordered);
             Ok(())
@@ -301,6 +307,21 @@ fn carry_out(
             Err(failed(planner, object, &why, (false, purpose)))
         }
     }
+}
+
+/// The schemes of images that the API of Ironic accepts.
+const SCHEMES: [&str; 5] = ["http", "https", "nfs", "cifs", "smb"];
+
+/// Why a URL is not sent: it cannot be, or Ironic rejects it whatever the node. Admission accepts more schemes, and need not run.
+fn unsent(url: &str) -> Option<String> {
+    if url.chars().any(char::is_control) {
+        return Some("spec.url has a control character (a line break, a tab or the like); remove it".to_owned());
+    }
+    let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
+    let is_accepted = SCHEMES.contains(&scheme.as_str());
+    (!is_accepted).then(|| {
+        format!("Ironic inserts no image with the scheme {scheme:?} of spec.url; use one of {}", SCHEMES.join(", "))
+    })
 }
 
 /// Reports that the drive is as it is asked for.

@@ -382,3 +382,20 @@ fn node_of_a_deleted_host_is_deleted_after_its_disc_is_ejected() {
         "the machine is left as it is"
     );
 }
+
+/// It could not be sent, or would be rejected at each start.
+#[test]
+fn url_that_ironic_does_not_take_is_not_recorded() {
+    for (url, expected) in [
+        ("http://images.example/a.iso\u{1}", "control character"),
+        ("ftp://images.example/a.iso", "use one of http, https"),
+        ("oci://images.example/a", "use one of http, https"),
+        ("a.iso", "use one of http, https"),
+    ] {
+        let fixture = off(json!({ "spec": { "url": url } }), Drive::Empty);
+        assert_eq!(sent(&fixture), ["power on"], "{url:?}");
+        assert!(fixture.summary().starts_with("gives up, reports the image, "));
+        let report = reported(&fixture).concat();
+        assert!(report.contains(expected) && report.contains("; the host starts"), "{report}");
+    }
+}
