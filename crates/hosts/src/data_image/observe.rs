@@ -95,7 +95,7 @@ fn drive_use(node: &Node) -> DriveUse {
     let has_agent = matches!(state, CleanHold | DeployHold | ServiceHold | Rescue);
     match state.is_transitional() || has_agent {
         true => DriveUse::Agent,
-        false if runs_from_disc(node) && *state == ProvisionState::Active => DriveUse::LiveImage,
+        false if runs_from_disc(node) => DriveUse::LiveImage,
         false => DriveUse::None,
     }
 }

@@ -5,9 +5,12 @@
 
 use metal3_ironic::model::hardware::VirtualMedia;
 use metal3_ironic::model::node::Node;
+use metal3_ironic::model::state::ProvisionState;
 
 /// The deploy interface of nodes that run from a disc.
 const LIVE_IMAGE: &str = "ramdisk";
+/// In the names of boot interfaces that insert what a machine boots.
+const VIRTUAL_MEDIA: &str = "virtual-media";
 
 /// What the drives for discs hold. One that holds a disc decides, then one that does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,10 +53,12 @@ impl Drive {
     }
 }
 
-/// Whether the system of the node runs from a disc that Ironic inserted.
+/// Whether the system of the node runs from a disc that Ironic inserted. Over another boot interface it loads a live image from the
+/// network, and the deploy interface stays when the image is removed.
 #[must_use]
 pub fn runs_from_disc(node: &Node) -> bool {
-    node.deploy_interface.as_deref() == Some(LIVE_IMAGE)
+    let is_inserted = node.boot_interface.as_deref().is_some_and(|name| name.contains(VIRTUAL_MEDIA));
+    is_inserted && node.deploy_interface.as_deref() == Some(LIVE_IMAGE) && node.provision_state == ProvisionState::Active
 }
 
 #[cfg(test)]

@@ -335,6 +335,14 @@ fn host_that_runs_from_a_disc_keeps_it() {
         assert_eq!(sent(&fixture), ["power on"]);
         assert!(reported(&fixture).concat().contains("runs from a disc itself"));
     }
+    // A live image that is loaded from the network needs no drive.
+    for boot in ["ipxe", "redfish-https"] {
+        let fixture = off(json!({}), Drive::Empty).with(|fixture| {
+            let node = &mut fixture.node.as_mut().unwrap().as_mut().unwrap().0;
+            (node["deploy_interface"], node["boot_interface"]) = (json!("ramdisk"), json!(boot));
+        });
+        assert_eq!(sent(&fixture), ["insert disc"], "{boot}");
+    }
 }
 
 #[test]
@@ -362,6 +370,12 @@ fn node_of_a_deleted_host_is_deleted_after_its_disc_is_ejected() {
     ] {
         assert_eq!(sent(&fixture), expected, "{}", fixture.summary());
     }
+    // The node keeps the deploy interface of a live image that was removed.
+    let deprovisioned = removed(Drive::Attached, DiscAttempts::default()).with(|fixture| {
+        let node = &mut fixture.node.as_mut().unwrap().as_mut().unwrap().0;
+        node["deploy_interface"] = json!("ramdisk");
+    });
+    assert_eq!(sent(&deprovisioned), ["eject discs"]);
     // A crash in between leaves no record of an image in an empty drive, which nothing could read any more.
     let actions = removed(Drive::Empty, DiscAttempts::default()).plan().actions;
     let at = |is: fn(&Action) -> bool| actions.iter().position(is);
