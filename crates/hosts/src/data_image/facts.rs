@@ -53,6 +53,8 @@ pub(super) enum Bar {
 pub(super) enum Start {
     /// The machine runs: at its next start.
     AfterRestart,
+    /// The machine runs, and must not be powered off.
+    NeverOff,
     /// It is off, and is to stay off.
     WhenOnline,
     /// It is off, and is switched on.

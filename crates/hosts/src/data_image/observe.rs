@@ -121,6 +121,7 @@ pub(super) fn host_view(host: &BareMetalHost, object: &DataImage) -> HostView {
         is_owner: owners.any(|owner| Some(&owner.uid) == host.metadata.uid.as_ref()),
         start: match (is_running, status.powered_on, host.spec.online) {
             (false, ..) => Start::Never,
+            (true, true, _) if host.spec.disable_power_off == Some(true) => Start::NeverOff,
             (true, true, _) => Start::AfterRestart,
             (true, false, false) => Start::WhenOnline,
             (true, false, true) => Start::Soon,

@@ -285,6 +285,11 @@ fn in_drive(drive: DriveState, start: Start) -> Step {
             "the image is in the virtual drive of its host, which runs; it is ejected when the host starts next",
             "switch the host off and on, for example with the annotation reboot.metal3.io",
         ),
+        Start::NeverOff => (
+            "the image is in the virtual drive of its host, which spec.disablePowerOff keeps on; it is ejected when the host starts",
+            "remove spec.disablePowerOff and then switch the host off and on, or eject the image with DELETE /v1/nodes/NODE/vmedia \
+             of Ironic",
+        ),
         Start::WhenOnline => (
             "the image is in the virtual drive of its host, which is off; it is ejected when the host starts",
             "set spec.online of the host to true",

@@ -192,6 +192,7 @@ fn image_in_the_drive_says_when_it_is_ejected() {
     for (start, text) in [
         (Start::AfterRestart, "switch the host off and on"),
         (Start::WhenOnline, "set spec.online"),
+        (Start::NeverOff, "remove spec.disablePowerOff"),
         (Start::Never, "DELETE /v1/nodes/NODE/vmedia"),
         (Start::Soon, "before its host starts"),
     ] {

@@ -57,8 +57,13 @@ impl Drive {
 /// network, and the deploy interface stays when the image is removed.
 #[must_use]
 pub fn runs_from_disc(node: &Node) -> bool {
-    let is_inserted = node.boot_interface.as_deref().is_some_and(|name| name.contains(VIRTUAL_MEDIA));
-    is_inserted && node.deploy_interface.as_deref() == Some(LIVE_IMAGE) && node.provision_state == ProvisionState::Active
+    let is_inserted = node
+        .boot_interface
+        .as_deref()
+        .is_some_and(|name| name.contains(VIRTUAL_MEDIA));
+    is_inserted
+        && node.deploy_interface.as_deref() == Some(LIVE_IMAGE)
+        && node.provision_state == ProvisionState::Active
 }
 
 #[cfg(test)]

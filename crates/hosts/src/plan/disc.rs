@@ -109,6 +109,22 @@ pub(crate) fn step(wanted: Option<&str>, recorded: Option<&str>, drive: Drive, a
     }
 }
 
+/// Reports that the disc of the host stays as it is, because its machine is rebooted without being off.
+pub(crate) fn before_reboot_in_place(planner: &mut Planner<'_>) {
+    let Some(object) = subject(planner, Purpose::Start) else {
+        return;
+    };
+    if wanted(object, Purpose::Start) == recorded(object) {
+        return;
+    }
+    let why = "an image is inserted or ejected only while the machine is off, which spec.disablePowerOff forbids; remove that field \
+               and then switch the host off and on, or delete the DataImage"
+        .to_owned();
+    if reported(object) != Some(why.as_str()) {
+        add_error(planner, object, why);
+    }
+}
+
 /// The machine runs: what was attempted before it started is over.
 pub(crate) fn end_attempts(planner: &mut Planner<'_>) {
     if planner.facts.disc.attempts.is_begun() {
@@ -240,7 +256,9 @@ fn prepare(planner: &mut Planner<'_>, node: &Node, purpose: Purpose) -> PlanResu
 fn require_drive(planner: &Planner<'_>) -> PlanResult<()> {
     match planner.facts.disc.drive {
         Observed::Present(_) => Ok(()),
-        Observed::Absent | Observed::Unknown(_) => Err(Decision::Read([Read::Node, Read::DataImage, Read::Drive].into())),
+        Observed::Absent | Observed::Unknown(_) => {
+            Err(Decision::Read([Read::Node, Read::DataImage, Read::Drive].into()))
+        }
     }
 }
 
@@ -317,10 +335,16 @@ fn unsent(url: &str) -> Option<String> {
     if url.chars().any(char::is_control) {
         return Some("spec.url has a control character (a line break, a tab or the like); remove it".to_owned());
     }
-    let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
+    let scheme = url
+        .split_once(':')
+        .map_or("", |(scheme, _)| scheme)
+        .to_ascii_lowercase();
     let is_accepted = SCHEMES.contains(&scheme.as_str());
     (!is_accepted).then(|| {
-        format!("Ironic inserts no image with the scheme {scheme:?} of spec.url; use one of {}", SCHEMES.join(", "))
+        format!(
+            "Ironic inserts no image with the scheme {scheme:?} of spec.url; use one of {}",
+            SCHEMES.join(", ")
+        )
     })
 }
 

@@ -268,6 +268,7 @@ fn reboot_in_place(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) ->
         Request::Power(node.uuid.clone(), power),
         "a reboot annotation",
     )?;
+    disc::before_reboot_in_place(planner);
     planner.record_event(reason::POWER_OFF, "Host is rebooted");
     planner.count(Count::Power { on: false });
     Ok(Decision::Wait(wait::on_node("Ironic is rebooting the machine")))

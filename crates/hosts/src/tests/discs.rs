@@ -209,7 +209,10 @@ fn failure_to_read_the_drive_needs_no_live_view_of_its_neighbours() {
             fixture.data_image_freshness = HostFreshness::Cached;
             fixture.drive = Observed::Present(DriveView::Failed("no response".to_owned()));
         });
-    assert_eq!(failed.summary(), "counts a failure, reports the image, waits for a time");
+    assert_eq!(
+        failed.summary(),
+        "counts a failure, reports the image, waits for a time"
+    );
 }
 
 /// It is observed on before its status says so.
@@ -380,12 +383,12 @@ fn node_of_a_deleted_host_is_deleted_after_its_disc_is_ejected() {
     let actions = removed(Drive::Empty, DiscAttempts::default()).plan().actions;
     let at = |is: fn(&Action) -> bool| actions.iter().position(is);
     let recorded = at(|action| matches!(action, Action::RecordDisc { .. }));
-    assert!(recorded.is_some() && recorded < at(Action::removes_record), "{actions:?}");
+    assert!(
+        recorded.is_some() && recorded < at(Action::removes_record),
+        "{actions:?}"
+    );
     // Unknown is not absent: a disc may be left, and nothing could say so later.
-    for why in [
-        UnknownReason::NotPermitted,
-        UnknownReason::Unreadable("no".to_owned()),
-    ] {
+    for why in [UnknownReason::NotPermitted, UnknownReason::Unreadable("no".to_owned())] {
         let unknown = removed(Drive::Attached, DiscAttempts::default());
         let unknown = unknown.with(|fixture| fixture.data_image = Observed::Unknown(why));
         assert_eq!((sent(&unknown), warns(&unknown)), (vec!["delete node"], true));
@@ -410,6 +413,32 @@ fn url_that_ironic_does_not_take_is_not_recorded() {
         assert_eq!(sent(&fixture), ["power on"], "{url:?}");
         assert!(fixture.summary().starts_with("gives up, reports the image, "));
         let report = reported(&fixture).concat();
-        assert!(report.contains(expected) && report.contains("; the host starts"), "{report}");
+        assert!(
+            report.contains(expected) && report.contains("; the host starts"),
+            "{report}"
+        );
+    }
+}
+
+/// Such a machine is never off, so a message is all that a user gets.
+#[test]
+fn reboot_in_place_says_that_the_disc_stays_as_it_is() {
+    for (change, is_said) in [(json!({}), true), (recorded(B), true), (recorded(A), false)] {
+        let fixture = off(change.clone(), Drive::Empty)
+            .spec(json!({ "disablePowerOff": true }))
+            .status(json!({ "poweredOn": true }))
+            .annotated("reboot.metal3.io", "")
+            .with(|fixture| {
+                let node = &mut fixture.node.as_mut().unwrap().as_mut().unwrap().0;
+                (node["power_state"], node["disable_power_off"]) = (json!("power on"), json!(true));
+                fixture.host_freshness = HostFreshness::Live;
+            });
+        assert_eq!(sent(&fixture), ["soft rebooting"], "{}", fixture.summary());
+        let said = reported(&fixture).concat();
+        assert_eq!(
+            said.contains("spec.disablePowerOff forbids"),
+            is_said,
+            "{change}: {said}"
+        );
     }
 }

@@ -478,7 +478,8 @@ impl Fixture {
             | Action::Count(_)
             | Action::EndPowerRequest
             | Action::EndRefusal
-            | Action::ReleaseSlot => None,
+            | Action::ReleaseSlot
+            | Action::EndDiscAttempts => None,
         }));
         if plan.status.is_some() && is_changed {
             parts.push("writes the status".to_owned());
