@@ -18,6 +18,8 @@ pub(super) struct Object {
     pub(super) is_moving: bool,
     /// Whether the status records that the image was inserted, or is about to be.
     pub(super) is_recorded: bool,
+    /// Whether the status has an error.
+    pub(super) has_error: bool,
     /// Whether it was read from the server in this reconcile.
     pub(super) is_live: bool,
 }
@@ -33,6 +35,7 @@ impl Object {
             is_deleted: meta.deletion_timestamp.is_some(),
             is_moving: annotations.is_some_and(|all| all.contains_key(DELETE_FOR_MOVE_ANNOTATION)),
             is_recorded: attached.is_some_and(|attached| !attached.url.is_empty()),
+            has_error: object.status.error.is_some(),
             is_live,
         }
     }
@@ -57,6 +60,8 @@ pub(super) enum Start {
     NeverOff,
     /// It is off, and is to stay off.
     WhenOnline,
+    /// It is off until a client removes its annotation.
+    HeldOff,
     /// It is off, and is switched on.
     Soon,
     /// It runs no image of a user.

@@ -1,5 +1,6 @@
 //! The reads of a decision. Each may fail, and a failure is an unknown.
 
+use metal3_api::metal3::names::REBOOT_ANNOTATION;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, DataImage, OperationalStatus, ProvisioningState};
 use metal3_domain::names::{HostKey, Namespace, ObjectName};
 use metal3_ironic::Error;
@@ -124,9 +125,15 @@ pub(super) fn host_view(host: &BareMetalHost, object: &DataImage) -> HostView {
             (true, true, _) if host.spec.disable_power_off == Some(true) => Start::NeverOff,
             (true, true, _) => Start::AfterRestart,
             (true, false, false) => Start::WhenOnline,
+            (true, false, true) if is_held_off(host) => Start::HeldOff,
             (true, false, true) => Start::Soon,
         },
     }
+}
+
+/// Whether a reboot annotation with a suffix keeps it off.
+fn is_held_off(host: &BareMetalHost) -> bool {
+    host.reboot_requests().any(|(name, _)| name != REBOOT_ANNOTATION)
 }
 
 async fn live_host(

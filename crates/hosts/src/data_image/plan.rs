@@ -100,6 +100,10 @@ fn release(facts: &Facts) -> Decision {
         Some(start) => start,
         None => return release_without_host(facts),
     };
+    // The controller of hosts reads the drive at each attempt to start, and reports about it: two would answer each other.
+    if start == Start::Soon && object.is_recorded {
+        return Err(before_start(facts));
+    }
     let used = match require_node(facts)? {
         Some(used) => used,
         // It is detached, or Ironic has lost its database: the node comes back.
@@ -116,7 +120,7 @@ fn release(facts: &Facts) -> Decision {
         return require_no_insertion(facts).map(|()| Step::Release { is_left: false });
     }
     require_unused(facts, used)?;
-    Err(in_drive(drive, start))
+    Err(in_drive(facts, drive, start))
 }
 
 fn release_without_host(facts: &Facts) -> Decision {
@@ -152,7 +156,7 @@ fn require_no_other_manager(facts: &Facts) -> Decision<()> {
     }
     match facts.object.is_moving {
         false => Ok(()),
-        true => Err(passing(
+        true => Err(passing_on_host(
             facts,
             MOVING,
             "clusterctl moves it to another cluster and then removes its finalizers",
@@ -177,13 +181,13 @@ fn require_host(facts: &Facts) -> Decision<Option<Start>> {
     Err(match bar {
         None => return Ok(Some(start)),
         // As during a move: the node may be served from another cluster.
-        Some(Bar::Paused) => passing(
+        Some(Bar::Paused) => passing_on_host(
             facts,
             HOST_PAUSED,
             "its host is paused",
             "when the move or the work on the host is over, remove the annotation baremetalhost.metal3.io/paused of the host",
         ),
-        Some(Bar::Moving) => passing(
+        Some(Bar::Moving) => passing_on_host(
             facts,
             MOVING,
             "clusterctl moves its host to another cluster",
@@ -193,7 +197,7 @@ fn require_host(facts: &Facts) -> Decision<Option<Start>> {
         Some(Bar::Detached) => Step::Release {
             is_left: facts.object.is_recorded,
         },
-        Some(Bar::Deleted) => passing(
+        Some(Bar::Deleted) => passing_on_host(
             facts,
             HOST_DELETED,
             "its host is being deleted, which ejects the image first",
@@ -271,7 +275,7 @@ fn require_unused(facts: &Facts, used: DriveUse) -> Decision<()> {
 }
 
 /// The image is in the drive of a host that exists.
-fn in_drive(drive: DriveState, start: Start) -> Step {
+fn in_drive(facts: &Facts, drive: DriveState, start: Start) -> Step {
     if drive == DriveState::Unsupported {
         return reported(
             STILL_IN_DRIVE,
@@ -294,16 +298,33 @@ fn in_drive(drive: DriveState, start: Start) -> Step {
             "the image is in the virtual drive of its host, which is off; it is ejected when the host starts",
             "set spec.online of the host to true",
         ),
-        Start::Soon => {
-            let message = "the image is ejected before its host starts".to_owned();
-            return quiet(STILL_IN_DRIVE, message, Some(RECHECK));
-        }
+        Start::HeldOff => (
+            "the image is in the virtual drive of its host, which an annotation reboot.metal3.io/... keeps off; it is ejected when the \
+             host starts",
+            "let the client that set the annotation remove it",
+        ),
+        Start::Soon => return before_start(facts),
         Start::Never => (
             "the image is in the virtual drive of its host, which is not provisioned",
             "provision and start the host, or eject the image with DELETE /v1/nodes/NODE/vmedia of Ironic",
         ),
     };
     reported(STILL_IN_DRIVE, what, remedy, DRIVE_RECHECK)
+}
+
+/// The host is switched on, which ejects the image first.
+fn before_start(facts: &Facts) -> Step {
+    let message = "the image is ejected before its host starts";
+    match facts.object.has_error {
+        // The controller of hosts said why the image stays.
+        true => quiet(STILL_IN_DRIVE, message.to_owned(), Some(DRIVE_RECHECK)),
+        false => passing_on_host(
+            facts,
+            STILL_IN_DRIVE,
+            message,
+            "if it does not start, see the status of the host",
+        ),
+    }
 }
 
 const RETRIED: &str = "this is read again every minute";
@@ -327,6 +348,16 @@ fn passing(facts: &Facts, reason: Reason, message: &str, remedy: &str) -> Step {
         true => quiet(reason, message.to_owned(), Some(RECHECK)),
         false => reported(reason, message, remedy, RECHECK),
     }
+}
+
+/// The same, and the end of it changes the object or its host, which are watched.
+fn passing_on_host(facts: &Facts, reason: Reason, message: &str, remedy: &str) -> Step {
+    let left = PATIENCE.saturating_sub(facts.deleted_for);
+    let mut step = passing(facts, reason, message, remedy);
+    if let Step::Wait(wait) = &mut step {
+        wait.recheck = (!left.is_zero()).then_some(left);
+    }
+    step
 }
 
 fn quiet(reason: Reason, message: String, recheck: Option<Duration>) -> Step {

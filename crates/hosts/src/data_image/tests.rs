@@ -31,6 +31,7 @@ fn deleted() -> Facts {
             is_deleted: true,
             is_moving: false,
             is_recorded: true,
+            has_error: false,
             is_live: true,
         },
         deleted_for: Duration::from_hours(1),
@@ -194,6 +195,7 @@ fn image_in_the_drive_says_when_it_is_ejected() {
         (Start::WhenOnline, "set spec.online"),
         (Start::NeverOff, "remove spec.disablePowerOff"),
         (Start::Never, "DELETE /v1/nodes/NODE/vmedia"),
+        (Start::HeldOff, "remove it"),
         (Start::Soon, "before its host starts"),
     ] {
         let facts = Facts {
@@ -204,7 +206,7 @@ fn image_in_the_drive_says_when_it_is_ejected() {
             panic!("{start:?}")
         };
         assert!(wait.message.contains(text), "{}", wait.message);
-        assert_eq!(wait.is_reported, start != Start::Soon);
+        assert!(wait.is_reported);
     }
 }
 
@@ -332,4 +334,50 @@ fn disc_of_a_host_that_is_absent_while_its_node_exists_is_kept() {
     assert_eq!(wait(&absent(inserted, HOST_GRACE)), Some((STILL_IN_DRIVE, true)));
     assert_eq!(plan(&absent(deleted(), HOST_GRACE)), RELEASED);
     assert_eq!(plan(&absent(unrecorded(deleted()), Duration::ZERO)), RELEASED);
+}
+
+/// The controller of hosts reads the drive then, and says what it finds: two would answer each other for ever.
+#[test]
+fn nothing_is_read_or_said_over_the_message_of_a_start() {
+    let starting = |has_error, deleted_for| Facts {
+        object: Object {
+            has_error,
+            ..deleted().object
+        },
+        deleted_for,
+        host: host(None, true, Start::Soon),
+        node: Reading::NotRead,
+        drive: Reading::NotRead,
+        ..deleted()
+    };
+    for (has_error, deleted_for, is_reported) in [
+        (true, PATIENCE, false),
+        (false, PATIENCE, true),
+        (false, Duration::ZERO, false),
+    ] {
+        let facts = starting(has_error, deleted_for);
+        assert_eq!(wait(&facts), Some((STILL_IN_DRIVE, is_reported)));
+    }
+}
+
+/// The host and the object are watched.
+#[test]
+fn wait_for_a_host_needs_no_timer_after_its_report() {
+    for bar in [Bar::Paused, Bar::Moving, Bar::Deleted] {
+        for (deleted_for, expected) in [
+            (Duration::ZERO, Some(PATIENCE)),
+            (PATIENCE - SECOND, Some(SECOND)),
+            (PATIENCE, None),
+        ] {
+            let facts = Facts {
+                deleted_for,
+                host: host(Some(bar), true, Start::Never),
+                ..deleted()
+            };
+            let Step::Wait(wait) = plan(&facts) else {
+                panic!("{bar:?}")
+            };
+            assert_eq!(wait.recheck, expected, "{bar:?}");
+        }
+    }
 }
