@@ -70,6 +70,8 @@ pub struct DiscAttempts {
     pub refused: Option<DiscRefusal>,
     /// How long Ironic may still begin with an order that another process sent. `None`: it has ended it.
     pub earlier_left: Option<Duration>,
+    /// How long the BMC may still show the drive as it was before the last order.
+    pub settling_left: Option<Duration>,
 }
 
 impl DiscAttempts {

@@ -38,6 +38,9 @@ use crate::plan::wait;
 /// Between two attempts. A BMC that has not ended an earlier request needs seconds. The Go manager's number.
 pub(crate) const RETRY: Duration = Duration::from_secs(30);
 
+/// Between two reads of a drive that a BMC may show as it was.
+const LATE_RECHECK: Duration = Duration::from_secs(5);
+
 /// What happens next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
@@ -284,6 +287,11 @@ fn carry_out(
         && let Some(why) = unsent(wanted.unwrap_or_default())
     {
         return give_up(planner, object, &why, purpose);
+    }
+    // Ironic records each failure.
+    if let (Step::Failed(_), None, Some(left)) = (step, &node.last_error, attempts.settling_left) {
+        let why = "the BMC may show its drive as it was for a moment";
+        return Err(Decision::Wait(wait::for_time(left.min(LATE_RECHECK), why)));
     }
     match step {
         Step::Done => {

@@ -19,6 +19,10 @@ use crate::plan::disc::{Purpose, RETRY, wanted};
 /// (`rpc_response_timeout`).
 const IRONIC_LIMIT: Duration = Duration::from_secs(60);
 
+/// How long a BMC may show the drive as it was before an order that Ironic has ended. Some do for a moment; Ironic itself waits some
+/// seconds for one that ejects.
+const SETTLING: Duration = Duration::from_secs(30);
+
 /// What the attempts are for. With another goal they begin again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Goal {
@@ -43,6 +47,7 @@ struct Memory {
     goal: Goal,
     attempts: DiscAttempts,
     retry_at: Option<Monotonic>,
+    settled_at: Option<Monotonic>,
 }
 
 /// The attempts, by host.
@@ -67,6 +72,7 @@ impl Discs {
             goal,
             attempts: DiscAttempts::default(),
             retry_at: None,
+            settled_at: None,
         };
         let memory = all.entry(key.clone()).or_insert_with(|| new(goal.clone()));
         if memory.goal != goal {
@@ -76,15 +82,17 @@ impl Discs {
         let left = |at: Monotonic| Some(at.since(now)).filter(|left| !left.is_zero());
         DiscAttempts {
             delay_left: memory.retry_at.and_then(left),
+            settling_left: memory.settled_at.and_then(left),
             earlier_left: (!earlier.is_zero()).then_some(earlier),
             ..memory.attempts.clone()
         }
     }
 
     /// Ironic accepted an order.
-    pub(super) fn ordered(&self, key: &Key, order: DiscOrder) {
+    pub(super) fn ordered(&self, key: &Key, order: DiscOrder, now: Monotonic) {
         if let Some(memory) = self.0.lock().get_mut(key) {
             memory.attempts.ordered = Some(order);
+            memory.settled_at = Some(now.after(SETTLING));
         }
     }
 
@@ -175,7 +183,9 @@ mod tests {
                 discs.view(&key(), &host(), object.as_ref(), (at(0), at(seconds)))
             };
             assert_eq!(view(Some("http://a/"), 0).failures, 0);
-            discs.ordered(&key(), DiscOrder::Insert);
+            discs.ordered(&key(), DiscOrder::Insert, at(0));
+            assert_eq!(view(Some("http://a/"), 29).settling_left, Some(Duration::from_secs(1)));
+            assert_eq!(view(Some("http://a/"), 30).settling_left, None);
             discs.failed(&key(), ("no".to_owned(), false), at(0));
             assert_eq!(view(Some("http://a/"), 1).ordered, None);
             if is_ended {

@@ -122,7 +122,7 @@ impl Executor<'_> {
             self.refusals.remove(self.key);
         }
         if let Some(order) = sent.disc {
-            self.discs.ordered(self.key, order);
+            self.discs.ordered(self.key, order, self.clock.monotonic());
         }
         if let Some(on) = sent.power {
             self.index.request_power(self.key, on);

@@ -442,3 +442,25 @@ fn reboot_in_place_says_that_the_disc_stays_as_it_is() {
         );
     }
 }
+
+/// Ironic says that it is done.
+#[test]
+fn drive_that_a_bmc_shows_late_is_read_again_and_is_no_failure() {
+    let settling = |left, error: Value| {
+        off(recorded(A), Drive::Empty).with(|fixture| {
+            fixture.disc_attempts.ordered = Some(DiscOrder::Insert);
+            fixture.disc_attempts.settling_left = left;
+            let node = &mut fixture.node.as_mut().unwrap().as_mut().unwrap().0;
+            node["last_error"] = error;
+        })
+    };
+    let left = Some(Duration::from_secs(9));
+    let failure = "counts a failure, reports the image, waits for a time";
+    for (fixture, summary) in [
+        (settling(left, Value::Null), "waits for a time"),
+        (settling(left, json!("Could not attach")), failure),
+        (settling(None, Value::Null), failure),
+    ] {
+        assert_eq!(fixture.summary(), summary);
+    }
+}

@@ -137,6 +137,10 @@ pub struct Machine {
     pub ejects: bool,
     /// How many images it does not load, of the next ones.
     pub discs_refused: u32,
+    /// How many reads of the drive show it as it was before a client changed it.
+    pub late_views: u32,
+    /// What these reads show, and how many of them are left.
+    pub(crate) earlier_media: (u32, Option<String>),
     /// The disc of each start of the machine.
     pub starts: Vec<Option<String>>,
     /// The image on the root disk.
@@ -181,6 +185,8 @@ impl Machine {
             has_drive: true,
             ejects: true,
             discs_refused: 0,
+            late_views: 0,
+            earlier_media: (0, None),
             starts: Vec::new(),
             disk: None,
             counts: MachineCounts::default(),

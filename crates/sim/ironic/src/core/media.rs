@@ -35,7 +35,14 @@ impl Core {
         if !machine.has_drive {
             return Err(Refusal::invalid(NO_DRIVE).into());
         }
-        let (image, inserted) = (machine.media.clone(), machine.media.is_some());
+        let shown = match &mut machine.earlier_media {
+            (0, _) => machine.media.clone(),
+            (left, earlier) => {
+                *left = left.saturating_sub(1);
+                earlier.clone()
+            }
+        };
+        let (inserted, image) = (shown.is_some(), shown);
         Ok(Answer::ok(json!([
             {"media_types": ["CD", "DVD"], "inserted": inserted, "image": image.unwrap_or_default()},
         ]))
@@ -104,6 +111,7 @@ impl Core {
         if let Err(error) = machine.reach() {
             return fails(error.after, &error.message);
         }
+        machine.earlier_media = (machine.late_views, machine.media.clone());
         let Some(image) = image else {
             if !machine.ejects {
                 return fails(Duration::ZERO, "the BMC does not eject the disc");
