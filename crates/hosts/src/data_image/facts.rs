@@ -49,6 +49,8 @@ pub(super) enum Bar {
     Moving,
     Deleted,
     Detached,
+    /// The annotation that detached it is gone, and its node is not back.
+    Attaching,
 }
 
 /// When the controller of hosts ejects the image.

@@ -104,12 +104,12 @@ fn drive_use(node: &Node) -> DriveUse {
 /// The host as a decision sees it.
 pub(super) fn host_view(host: &BareMetalHost, object: &DataImage) -> HostView {
     let status = &host.status;
-    let is_detached = host.detach_request().is_some() || status.operational_status == OperationalStatus::Detached;
     let bars = [
         (host.is_paused(), Bar::Paused),
         (is_moving(host), Bar::Moving),
-        (is_detached, Bar::Detached),
+        (host.detach_request().is_some(), Bar::Detached),
         (host.metadata.deletion_timestamp.is_some(), Bar::Deleted),
+        (status.operational_status == OperationalStatus::Detached, Bar::Attaching),
     ];
     let bar = bars.into_iter().find(|(applies, _)| *applies);
     let is_running = matches!(

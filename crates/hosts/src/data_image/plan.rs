@@ -197,6 +197,12 @@ fn require_host(facts: &Facts) -> Decision<Option<Start>> {
         Some(Bar::Detached) => Step::Release {
             is_left: facts.object.is_recorded,
         },
+        Some(Bar::Attaching) => passing_on_host(
+            facts,
+            STATE_UNKNOWN,
+            "its host is being attached again, after which the virtual drive can be read",
+            "see the status of the host",
+        ),
         Some(Bar::Deleted) => passing_on_host(
             facts,
             HOST_DELETED,

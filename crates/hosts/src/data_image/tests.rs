@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use metal3_api::metal3::v1alpha1::DataImage;
 use metal3_runtime::reason::Reason;
+use serde_json::json;
 
 use super::facts::{Bar, DriveState, DriveUse, Facts, HostView, NodeView, Object, Read, Start};
+use super::observe::host_view;
 use super::plan::{HOST_GRACE, INSERTION_LIMIT, PATIENCE, Step, plan};
 use crate::live::{GoManager, Reading};
 use crate::names::disc_reason::{
@@ -12,6 +15,7 @@ use crate::names::disc_reason::{
     USED_BY_IRONIC,
 };
 use crate::node::drive::Drive;
+use crate::tests::fixture::Fixture;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -272,6 +276,7 @@ fn object_stays_while_others_work_with_it_or_its_host() {
         (Bar::Paused, HOST_PAUSED),
         (Bar::Moving, MOVING),
         (Bar::Deleted, HOST_DELETED),
+        (Bar::Attaching, STATE_UNKNOWN),
     ] {
         let held = Facts {
             host: host(Some(bar), true, Start::Never),
@@ -379,5 +384,27 @@ fn wait_for_a_host_needs_no_timer_after_its_report() {
             };
             assert_eq!(wait.recheck, expected, "{bar:?}");
         }
+    }
+}
+
+/// The status shows for a moment what the annotation no longer asks for.
+#[test]
+fn annotation_and_not_the_status_detaches_a_host() {
+    let object: DataImage =
+        serde_json::from_value(json!({ "metadata": { "name": "h" }, "spec": { "url": "http://a/" } })).unwrap();
+    let detached = || Fixture::new("provisioned").status(json!({ "operationalStatus": "detached" }));
+    for (fixture, expected) in [
+        (
+            detached().annotated("baremetalhost.metal3.io/detached", ""),
+            Bar::Detached,
+        ),
+        (detached(), Bar::Attaching),
+        (detached().deleted(), Bar::Deleted),
+    ] {
+        let host = serde_json::from_value(fixture.host).unwrap();
+        let HostView::Present { bar, .. } = host_view(&host, &object) else {
+            panic!("{expected:?}")
+        };
+        assert_eq!(bar, Some(expected));
     }
 }
