@@ -30,6 +30,7 @@ use crate::facts::{DISC_ATTEMPTS, DiscAttempts, DiscOrder, DriveView, HostFreshn
 use crate::names::disc_reason::{EJECTED, FAILED, INSERTED};
 use crate::names::reason::DATA_IMAGE_UNKNOWN;
 use crate::node::drive::{Drive, runs_from_disc};
+use crate::plan::conditions::POWER_FAULT;
 use crate::plan::ownership::is_owned_node;
 use crate::plan::planner::{Decision, PlanResult, Planner, document};
 use crate::plan::power::require_end_of_switching;
@@ -304,6 +305,11 @@ fn carry_out(
             let why = "the system of the host runs from a disc itself, which would be ejected too; deprovision the host first";
             give_up(planner, object, why, purpose)
         }
+        // A start waits for the end of the fault anyway.
+        Step::Eject if purpose == Purpose::Removal && has_power_fault(node) => {
+            let why = "Ironic changes no drive while it cannot reach the BMC (power failure); see that it can";
+            Err(failed(planner, object, why, (false, purpose)))
+        }
         Step::Eject => {
             planner.request(Request::EjectDiscs(node.uuid.clone()));
             Err(Decision::Wait(wait::on_node("Ironic ejects the disc of the host")))
@@ -354,6 +360,11 @@ fn unsent(url: &str) -> Option<String> {
             SCHEMES.join(", ")
         )
     })
+}
+
+/// Whether Ironic rejects changes of the drive because the power of the machine could not be read.
+fn has_power_fault(node: &Node) -> bool {
+    node.maintenance && node.fault.as_deref() == Some(POWER_FAULT)
 }
 
 /// Reports that the drive is as it is asked for.

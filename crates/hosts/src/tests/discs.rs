@@ -373,6 +373,15 @@ fn node_of_a_deleted_host_is_deleted_after_its_disc_is_ejected() {
     ] {
         assert_eq!(sent(&fixture), expected, "{}", fixture.summary());
     }
+    // Ironic rejects the request as busy, which is no failure about a disc.
+    let faulty = removed(Drive::Attached, DiscAttempts::default()).with(|fixture| {
+        let node = &mut fixture.node.as_mut().unwrap().as_mut().unwrap().0;
+        (node["maintenance"], node["fault"]) = (json!(true), json!("power failure"));
+    });
+    assert_eq!(
+        faulty.summary(),
+        "counts a failure, reports the image, waits for a time"
+    );
     // The node keeps the deploy interface of a live image that was removed.
     let deprovisioned = removed(Drive::Attached, DiscAttempts::default()).with(|fixture| {
         let node = &mut fixture.node.as_mut().unwrap().as_mut().unwrap().0;
