@@ -1,6 +1,6 @@
 //! Images that cannot be inserted: the host starts without them.
 
-use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, DataImage};
 use metal3_sim_bmc::fault::Fault;
 use metal3_sim_faults::{Fault as Lost, Plan, Rule};
 use serde_json::json;
@@ -11,6 +11,11 @@ use super::{
     status, switch, with_disc,
 };
 use crate::env::CONTROLLER_USER;
+use crate::unserved::delete;
+
+fn is_on(host: Option<&BareMetalHost>) -> bool {
+    host.is_some_and(|host| host.status.powered_on)
+}
 
 fn insertions(asked: &[String]) -> usize {
     asked.iter().filter(|asked| asked.starts_with("POST")).count()
@@ -100,7 +105,7 @@ async fn rejected_requests_about_the_drive_keep_no_host_off() {
 async fn disc_that_the_bmc_does_not_eject_keeps_no_host_off() {
     let env = with_disc().await;
     env.machine(1, |machine| machine.ejects = false);
-    crate::unserved::delete::<metal3_api::metal3::v1alpha1::DataImage>(&env, "host-1").await;
+    delete::<DataImage>(&env, "host-1").await;
     restart(&env).await;
     assert_eq!(last_start(&env).as_deref(), Some(URL));
     sleep(HOUR).await;
@@ -123,7 +128,6 @@ async fn outage_and_lock_use_up_no_attempts() {
         sleep(10 * MINUTES).await;
         assert!(status(&env).await.error.is_none(), "{rejected:?}");
         env.interceptor.log().rejected = None;
-        let is_on = |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.powered_on);
         env.until(1, "host that runs", is_on).await;
         assert_eq!(last_start(&env).as_deref(), Some(URL), "{rejected:?}");
     }
@@ -181,9 +185,149 @@ async fn dead_bmc_ends_no_attempt_before_the_power_does() {
     sleep(HOUR).await;
     assert_eq!(disc(&env).as_deref(), Some(URL), "it waits for the start");
     env.set_faults(1, &[]);
-    let is_on = |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.powered_on);
     env.until(1, "host that runs", is_on).await;
     assert_eq!(starts(&env).len(), before + 1);
     assert_eq!(recorded(&env).await.as_deref(), Some(URL));
     edit_status(&env, json!({ "error": null })).await;
+}
+
+/// A read of the drive takes longer than views of the object and the node count as live.
+#[tokio::test(start_paused = true)]
+async fn slow_bmc_delays_the_start_by_its_own_time() {
+    let env = running().await;
+    insert(&env, URL).await;
+    switch(&env, false).await;
+    env.set_faults(1, &[Fault::SlowBmc(1)]);
+    let begin = Instant::now();
+    env.edit(1, json!({ "spec": { "online": true } })).await;
+    env.until(1, "host that runs", is_on).await;
+    assert!(begin.elapsed() < 2 * MINUTES, "{:?}", begin.elapsed());
+    assert_eq!(last_start(&env).as_deref(), Some(URL));
+    let asked = of_drive(&env);
+    assert!(asked.len() <= 5, "{asked:?}");
+}
+
+/// Its drive is read three times, and its power is tried without the image.
+#[tokio::test(start_paused = true)]
+async fn dead_bmc_is_asked_for_its_drive_a_few_times() {
+    let env = running().await;
+    insert(&env, URL).await;
+    switch(&env, false).await;
+    env.set_faults(1, &[Fault::DeadBmc]);
+    env.edit(1, json!({ "spec": { "online": true } })).await;
+    sleep(HOUR).await;
+    let asked = of_drive(&env);
+    assert_eq!(asked, ["GET nodes/_/vmedia"; 3]);
+    assert!(error(&env).await.contains("the virtual drive cannot be read: "));
+    let log = env.interceptor.log().asked.clone();
+    assert!(log.iter().any(|asked| asked.contains("power on")), "{log:?}");
+}
+
+/// The plan that first sees the machine off does not know it as off from its status.
+#[tokio::test(start_paused = true)]
+async fn attempts_of_a_machine_that_has_just_gone_off_are_counted() {
+    let reboot = json!({ "metadata": { "annotations": { "reboot.metal3.io": "" } } });
+    for rejected in [
+        ("POST nodes/_/vmedia", 400),
+        ("POST nodes/_/vmedia", 403),
+        ("POST nodes/_/vmedia", 500),
+    ] {
+        let env = running().await;
+        insert(&env, URL).await;
+        sleep(MINUTES).await;
+        let before = starts(&env).len();
+        env.interceptor.log().rejected = Some(rejected);
+        env.edit(1, reboot.clone()).await;
+        sleep(HOUR).await;
+        assert_eq!(starts(&env).len(), before + 1, "{rejected:?}");
+        let asked = insertions(&of_drive(&env));
+        assert!((1..=3).contains(&asked), "{rejected:?}: {asked}");
+        let shown = error(&env).await;
+        assert!(
+            shown.contains("; the host starts all the same"),
+            "{rejected:?}: {shown}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn image_that_may_not_be_recorded_delays_no_reboot() {
+    let env = running().await;
+    insert(&env, URL).await;
+    sleep(MINUTES).await;
+    let before = starts(&env).len();
+    let refused = Lost::Refused {
+        code: 403,
+        retry_after: None,
+    };
+    let mut refusals = Plan::none();
+    for at in 1..=50 {
+        let rule = Rule::at(at, refused.clone())
+            .verb("patch")
+            .resource("dataimages/status");
+        refusals = refusals.with(rule);
+    }
+    env.cluster.inject_for(&[CONTROLLER_USER], refusals);
+    let reboot = json!({ "metadata": { "annotations": { "reboot.metal3.io": "" } } });
+    env.edit(1, reboot).await;
+    sleep(HOUR).await;
+    assert_eq!(starts(&env).split_off(before), [None]);
+}
+
+/// Without admission.
+#[tokio::test(start_paused = true)]
+async fn url_that_cannot_be_sent_delays_no_start() {
+    for url in ["http://images.example/data.iso\u{1}", "ftp://images.example/data.iso"] {
+        let env = running().await;
+        insert(&env, url).await;
+        sleep(MINUTES).await;
+        let begin = Instant::now();
+        restart(&env).await;
+        assert!(begin.elapsed() < MINUTES, "{:?}", begin.elapsed());
+        sleep(HOUR).await;
+        assert!(error(&env).await.contains("spec.url"), "{}", error(&env).await);
+        assert_eq!((recorded(&env).await, insertions(&of_drive(&env))), (None, 0));
+    }
+}
+
+/// Both controllers know the reason, and one of them says it.
+#[tokio::test(start_paused = true)]
+async fn rejected_login_of_the_bmc_is_not_reported_for_ever() {
+    let env = with_disc().await;
+    switch(&env, false).await;
+    delete::<DataImage>(&env, "host-1").await;
+    sleep(MINUTES).await;
+    env.set_faults(1, &[Fault::WrongPassword]);
+    env.edit(1, json!({ "spec": { "online": true } })).await;
+    sleep(6 * HOUR).await;
+    let count = status(&env).await.error.unwrap().count;
+    drop(env.events());
+    sleep(6 * HOUR).await;
+    assert_eq!(status(&env).await.error.unwrap().count, count);
+    assert!(!env.events().contains("DataImage"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn bmc_that_shows_its_drive_late_gets_one_order_each() {
+    let env = running().await;
+    insert(&env, URL).await;
+    sleep(MINUTES).await;
+    env.machine(1, |machine| machine.late_views = 3);
+    restart(&env).await;
+    sleep(MINUTES).await;
+    assert_eq!(
+        (last_start(&env).as_deref(), insertions(&of_drive(&env))),
+        (Some(URL), 1)
+    );
+    switch(&env, false).await;
+    delete::<DataImage>(&env, "host-1").await;
+    switch(&env, true).await;
+    assert_eq!(last_start(&env), None);
+    let asked = of_drive(&env);
+    assert_eq!(
+        asked.iter().filter(|asked| asked.starts_with("DELETE")).count(),
+        1,
+        "{asked:?}"
+    );
+    assert!(!env.events().contains("DataImageFailed"));
 }

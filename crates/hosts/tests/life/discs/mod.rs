@@ -155,6 +155,7 @@ async fn reboot_annotation_starts_the_machine_with_the_image() {
     env.edit(1, reboot).await;
     sleep(HOUR).await;
     assert_eq!(starts(&env).split_off(before), [Some(URL.to_owned())]);
+    assert!(env.events().contains("DataImageAttached"));
 }
 
 #[tokio::test(start_paused = true)]

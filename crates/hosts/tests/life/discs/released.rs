@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use kube::api::{Patch, PatchParams};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, DataImage, OperationalStatus};
+use metal3_sim_bmc::fault::Fault;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{HOUR, MINUTES, URL, disc, error, insert, last_start, of_drive, restart, running, switch, with_disc};
+use super::{
+    HOUR, MINUTES, URL, disc, edit_status, error, insert, last_start, of_drive, restart, running, switch, with_disc,
+};
 use crate::env::TestEnv;
 use crate::unserved::{delete, go_manager, is_gone, leave, mark_as_moved, move_host, pause, until_gone};
 
@@ -198,4 +202,53 @@ async fn host_without_node_that_is_absent_for_a_moment_is_not_gone() {
     sleep(MINUTES).await;
     assert!(!is_gone::<DataImage>(&env, "host-1").await);
     until_gone::<DataImage>(&env, "host-1").await;
+}
+
+/// Its finalizer is on a DataImage that was never inserted, too.
+#[tokio::test(start_paused = true)]
+async fn dead_bmc_keeps_no_host_from_its_deletion() {
+    let env = running().await;
+    insert(&env, URL).await;
+    sleep(MINUTES).await;
+    env.set_faults(1, &[Fault::DeadBmc]);
+    env.delete(1).await;
+    until_gone::<BareMetalHost>(&env, "host-1").await;
+}
+
+/// What is known of the former object says nothing about the insertion that may still come for this one.
+#[tokio::test(start_paused = true)]
+async fn object_that_replaces_a_deleted_one_waits_for_its_own_insertion() {
+    let env = running().await;
+    let api = env.api::<DataImage>();
+    let document =
+        json!({ "metadata": { "name": "host-1", "finalizers": ["example.com/held"] }, "spec": { "url": URL } });
+    env.make::<DataImage>(document).await;
+    sleep(MINUTES).await;
+    delete::<DataImage>(&env, "host-1").await;
+    sleep(MINUTES).await;
+    let strip = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+    let params = PatchParams::default();
+    api.patch("host-1", &params, &strip).await.unwrap();
+    insert(&env, URL).await;
+    sleep(HOUR).await;
+    switch(&env, false).await;
+    edit_status(&env, json!({ "attachedImage": { "url": URL } })).await;
+    delete::<DataImage>(&env, "host-1").await;
+    sleep(Duration::from_secs(60)).await;
+    assert!(!is_gone::<DataImage>(&env, "host-1").await);
+    until_gone::<DataImage>(&env, "host-1").await;
+}
+
+/// A reboot ejects nothing there, so nothing asks for one.
+#[tokio::test(start_paused = true)]
+async fn image_of_a_host_that_must_stay_on_names_the_field() {
+    let env = with_disc().await;
+    env.edit(1, json!({ "spec": { "disablePowerOff": true } })).await;
+    sleep(MINUTES).await;
+    delete::<DataImage>(&env, "host-1").await;
+    annotate(&env, json!({ "reboot.metal3.io": "" })).await;
+    sleep(HOUR).await;
+    assert_eq!(disc(&env).as_deref(), Some(URL));
+    let shown = error(&env).await;
+    assert!(shown.contains("spec.disablePowerOff"), "{shown}");
 }

@@ -2,15 +2,15 @@
 //! ejection. The machine starts with the image while the object exists, and without it afterwards, and no more often than the user
 //! asked for.
 
-use metal3_api::metal3::v1alpha1::DataImage;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, DataImage};
 use metal3_sim_faults::{Fault, Plan, Rule};
 use tokio::time::sleep;
 
-use super::{MINUTES, URL, disc, insert, last_start, recorded, restart, running, starts};
+use super::{MINUTES, URL, disc, insert, last_start, recorded, restart, running, starts, with_disc};
 use crate::env::{CONTROLLER_USER, TestEnv};
 use crate::faults::FAULTS;
 use crate::interceptor::IronicFault;
-use crate::unserved::{delete, until_gone};
+use crate::unserved::{delete, is_gone, until_gone};
 
 /// Every n-th case runs, unless the variable requests all.
 const EVERY: usize = 8;
@@ -114,5 +114,40 @@ async fn fault_of_any_write_or_read_leaves_the_drive_as_the_object_asks() {
         .step_by(if std::env::var_os(ALL).is_some() { 1 } else { 3 })
     {
         run(case).await;
+    }
+}
+
+/// Requests to Ironic, and writes to each resource, of the deletion of a host.
+async fn remove(case: Case) -> (usize, [u64; 2]) {
+    let env = with_disc().await;
+    let asked = begin(&env, case);
+    env.delete(1).await;
+    until_gone::<BareMetalHost>(&env, "host-1").await;
+    assert_eq!(disc(&env), None, "{case:?}");
+    let writes = RESOURCES.map(|resource| env.cluster.audit().of(CONTROLLER_USER, "patch", resource));
+    env.cluster.collect_garbage();
+    sleep(MINUTES).await;
+    assert!(is_gone::<DataImage>(&env, "host-1").await, "{case:?}");
+    assert!(!env.events().contains("DataImageLeft"), "{case:?}");
+    (env.interceptor.log().asked.len() - asked, writes)
+}
+
+/// A record that outlived the node would keep the object, and name a disc that is not there.
+#[tokio::test(start_paused = true)]
+async fn fault_during_the_deletion_of_a_host_leaves_neither_disc_nor_record() {
+    let (requests, writes) = remove(Case::NoFault).await;
+    let mut cases = Vec::new();
+    for at in 1..=requests {
+        cases.push(Case::Ironic(at, IronicFault::KilledAfter));
+    }
+    for (resource, count) in RESOURCES.into_iter().zip(writes) {
+        for at in 1..=count {
+            cases.extend(
+                [Fault::CrashBefore, Fault::CrashAfter, Fault::Conflict].map(|fault| Case::Write(resource, at, fault)),
+            );
+        }
+    }
+    for case in cases {
+        remove(case).await;
     }
 }
