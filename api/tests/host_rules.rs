@@ -490,6 +490,7 @@ fn each_kind_of_the_group_without_a_controller_warns() {
     let served = [
         "BMCEventSubscription",
         "BareMetalHost",
+        "DataImage",
         "FirmwareSchema",
         "HardwareData",
         "HostFirmwareComponents",

@@ -21,7 +21,7 @@ pub use lab::Lab;
 pub use pool::Pool;
 pub use recordings::Recorder;
 
-use claims::{access, errors, feed, life, machines, microversion, record, restarts};
+use claims::{access, errors, feed, life, machines, media, microversion, record, restarts};
 
 /// The topic of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -162,6 +162,9 @@ claims!(
     Record L2 machines::an_inspection_by_the_bmc_finds_the_hardware_and_boots_nothing,
     Record L2 machines::the_firmware_versions_are_recorded_when_a_node_is_managed,
     Record L2 machines::virtual_media_are_attached_listed_and_detached,
+    Error L1 media::an_image_that_no_drive_takes_is_rejected_at_once,
+    Record L1 media::a_driver_without_a_drive_accepts_a_change_and_records_its_error,
+    Record L2 media::an_attached_image_is_named_after_its_node,
     Record L2 machines::event_subscriptions_are_created_listed_and_deleted,
     Record L3 machines::a_machine_keeps_power_and_disk_when_its_node_is_deleted,
     Transition L3 machines::inspection_cleaning_and_deployment_wait_for_the_ramdisk,

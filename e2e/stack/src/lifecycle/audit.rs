@@ -49,14 +49,15 @@ const HOSTS: Account = Account {
         ("get hardwaredata.metal3.io", "a lost response to its creation"),
         ("patch hardwaredata.metal3.io", "a machine that is inspected again"),
         ("delete hardwaredata.metal3.io", OWNER),
+        ("delete dataimages.metal3.io", OWNER),
         ("delete hostfirmwarecomponents.metal3.io", OWNER),
         ("delete hostfirmwaresettings.metal3.io", OWNER),
         ("get bmceventsubscriptions.metal3.io", SUBSCRIPTIONS),
         ("patch bmceventsubscriptions.metal3.io", SUBSCRIPTIONS),
         ("patch bmceventsubscriptions/status.metal3.io", SUBSCRIPTIONS),
-        ("get dataimages.metal3.io", LEFT_BEHIND),
-        ("patch dataimages.metal3.io", LEFT_BEHIND),
-        ("patch dataimages/status.metal3.io", LEFT_BEHIND),
+        ("get dataimages.metal3.io", DATA_IMAGES),
+        ("patch dataimages.metal3.io", DATA_IMAGES),
+        ("patch dataimages/status.metal3.io", DATA_IMAGES),
         ("get preprovisioningimages.metal3.io", LEFT_BEHIND),
         ("patch preprovisioningimages.metal3.io", LEFT_BEHIND),
         ("patch preprovisioningimages/status.metal3.io", LEFT_BEHIND),
@@ -104,6 +105,7 @@ const LEFT_BEHIND: &str = "an object of the Go manager that is deleted after a s
 const OWNER: &str = "checked when a host becomes an owner, where permissions of owner references are enforced";
 const COMPONENTS: &str = "a host with HostFirmwareComponents";
 const SETTINGS: &str = "a host with HostFirmwareSettings";
+const DATA_IMAGES: &str = "a host with a DataImage";
 const SUBSCRIPTIONS: &str = "a host with event subscriptions";
 const METRICS: &str = "a client that reads metrics";
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::lab::{Lab, Raw};
 
-fn inner(raw: &Raw) -> anyhow::Result<Value> {
+pub(super) fn inner(raw: &Raw) -> anyhow::Result<Value> {
     let text = raw.body.get("error_message").and_then(Value::as_str);
     let text = text.with_context(|| format!("no error_message that is text: {}", raw.body))?;
     Ok(serde_json::from_str(text)?)

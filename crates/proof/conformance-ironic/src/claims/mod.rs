@@ -5,6 +5,7 @@ pub(super) mod errors;
 pub(super) mod feed;
 pub(super) mod life;
 pub(super) mod machines;
+pub(super) mod media;
 pub(super) mod microversion;
 pub(super) mod record;
 pub(super) mod restarts;
