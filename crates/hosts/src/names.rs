@@ -248,13 +248,11 @@ pub mod unserved_reason {
         pub(crate) KIND_UNSERVED = "KindUnserved";
         pub(crate) GO_MANAGER_RUNS = "GoManagerRuns";
         pub(crate) MOVING = "Moving";
-        pub(crate) HOST_ABSENT = "HostAbsent";
         pub(crate) HOST_PAUSED = "HostPaused";
         pub(crate) NODE_LOCKED = "NodeLocked";
         pub(crate) OTHER_FINALIZERS = "OtherFinalizers";
         pub(crate) IMAGE_BUILDER = "WaitingForImageBuilder";
         pub(crate) STATE_UNKNOWN = "StateUnknown";
-        pub(crate) USED_BY_IRONIC = "UsedByIronic";
         pub(crate) STILL_IN_USE = "StillInUse";
     }
 }

@@ -21,6 +21,7 @@ fn declared(area: Area) -> Vec<&'static [Reason]> {
         Area::Settings => vec![hosts::settings_reason::ALL],
         Area::Components => vec![hosts::components_reason::ALL],
         Area::Subscriptions => vec![hosts::subscription_reason::ALL],
+        Area::DataImages => vec![hosts::disc_reason::ALL],
         Area::Unserved => vec![hosts::unserved_reason::ALL],
         Area::Addresses => vec![metal3_ipam::names::reason::ALL],
         Area::Process => vec![notice::ALL],
