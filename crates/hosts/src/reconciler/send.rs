@@ -6,6 +6,7 @@ use metal3_domain::ids::NodeUuid;
 use metal3_domain::uri::public_text;
 use metal3_ironic::calls::{NodeRef, hardware, node, port, provision, state};
 use metal3_ironic::model::node::Node;
+use metal3_ironic::request::Call;
 use metal3_ironic::text::ControlCharacter;
 use metal3_ironic::{Error, Response, SendPermit};
 use metal3_runtime::plan::{Observed, UnknownReason};
@@ -16,7 +17,7 @@ use super::act::{Executor, Outcome};
 use super::discs::is_about_disc;
 use super::observations::{LIVE_FOR, Observations};
 use super::refusals::{Cause, is_unanswered, is_unavailable, with_ports_before};
-use crate::action::{Count, Impact, Order, Request};
+use crate::action::{Count, Disc, Impact, Order, Request};
 use crate::facts::{
     CleaningOrder, CleaningProgress, DiscOrder, FoundNode, NodeFreshness, NodeMark, RefusalClass, Refused,
     RequestedReboot,
@@ -274,10 +275,7 @@ impl Executor<'_> {
                 (uuid, call)
             }
             Request::Power(uuid, power) => (uuid.clone(), state::set_power(&NodeRef::Uuid(uuid), power)),
-            Request::InsertDisc(uuid, disc) => {
-                let call = hardware::attach_virtual_cd(&NodeRef::Uuid(uuid.clone()), &disc.url);
-                (uuid, call.map_err(control_character)?)
-            }
+            Request::InsertDisc(uuid, disc) => (uuid.clone(), insert(uuid, &disc)?),
             Request::EjectDiscs(uuid) => (uuid.clone(), hardware::detach_virtual_cd(&NodeRef::Uuid(uuid))),
             Request::SetMaintenance(uuid, reason) => {
                 (uuid.clone(), node::set_maintenance(&NodeRef::Uuid(uuid), reason))
@@ -338,6 +336,10 @@ const fn classify_port_error(error: &Error) -> RefusalClass {
         Error::Exists(_) => RefusalClass::Invalid,
         other => classify(other),
     }
+}
+
+fn insert(uuid: NodeUuid, disc: &Disc) -> Result<Call<()>, Error> {
+    hardware::attach_virtual_cd(&NodeRef::Uuid(uuid), &disc.url).map_err(control_character)
 }
 
 /// The request would contain a control character and was not sent.

@@ -68,12 +68,9 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         queue.waker(),
         parts.slots,
     );
-    Gauges::register(
-        &parts.metrics,
-        &parts.caches.hosts,
-        (ironic.clone(), index.clone(), parts.deprovision_budget),
-        Arc::clone(&parts.clock),
-    );
+    let of_gauges = (ironic.clone(), index.clone(), parts.deprovision_budget);
+    let clock = Arc::clone(&parts.clock);
+    Gauges::register(&parts.metrics, &parts.caches.hosts, of_gauges, clock);
     let observer = Observer {
         secrets: ObjectReader::new(parts.client, &parts.caches.secrets),
         caches: parts.caches.clone(),
@@ -113,9 +110,10 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         .wait_for(ironic.clone().listed())
         .workers(parts.workers)
         .metrics(&parts.metrics);
+    let hosts = parts.caches.hosts;
     Running {
         controller,
         ironic,
-        hosts: parts.caches.hosts,
+        hosts,
     }
 }

@@ -46,9 +46,9 @@ fn off(change: Value, drive: Drive) -> Fixture {
         .node_with("active", off)
         .live()
         .with(|fixture| {
-            fixture.data_image = Observed::Present(object(change));
-            fixture.data_image_freshness = HostFreshness::Live;
-            fixture.drive = Observed::Present(DriveView::Known(drive));
+            fixture.disc.object = Observed::Present(object(change));
+            fixture.disc.freshness = HostFreshness::Live;
+            fixture.disc.drive = Observed::Present(DriveView::Known(drive));
         })
 }
 
@@ -186,11 +186,11 @@ fn each_order_follows_live_views_of_the_object_the_node_and_the_drive() {
     for (old, reads) in [
         (fresh().freshness(NodeFreshness::InState), neighbours.clone()),
         (
-            fresh().with(|fixture| fixture.data_image_freshness = HostFreshness::Cached),
+            fresh().with(|fixture| fixture.disc.freshness = HostFreshness::Cached),
             neighbours,
         ),
         (
-            fresh().with(|fixture| fixture.drive = Observed::Unknown(UnknownReason::NotRead)),
+            fresh().with(|fixture| fixture.disc.drive = Observed::Unknown(UnknownReason::NotRead)),
             BTreeSet::from([Read::Node, Read::DataImage, Read::Drive]),
         ),
     ] {
@@ -206,8 +206,8 @@ fn failure_to_read_the_drive_needs_no_live_view_of_its_neighbours() {
     let failed = off(json!({}), Drive::Empty)
         .freshness(NodeFreshness::InState)
         .with(|fixture| {
-            fixture.data_image_freshness = HostFreshness::Cached;
-            fixture.drive = Observed::Present(DriveView::Failed("no response".to_owned()));
+            fixture.disc.freshness = HostFreshness::Cached;
+            fixture.disc.drive = Observed::Present(DriveView::Failed("no response".to_owned()));
         });
     assert_eq!(
         failed.summary(),
@@ -222,7 +222,7 @@ fn attempts_end_when_the_machine_is_seen_on() {
         off(recorded(A), Drive::Attached).with(|fixture| {
             let node = &mut fixture.node.as_mut().unwrap().as_mut().unwrap().0;
             node["power_state"] = json!("power on");
-            fixture.disc_attempts = attempts;
+            fixture.disc.attempts = attempts;
         })
     };
     let ends = |attempts| {
@@ -245,7 +245,7 @@ fn host_without_an_image_or_whose_image_is_not_known_starts_without_a_read() {
     ] {
         let fixture = off(json!({}), Drive::Empty)
             .freshness(NodeFreshness::InState)
-            .with(|fixture| fixture.data_image = object);
+            .with(|fixture| fixture.disc.object = object);
         assert_eq!(sent(&fixture), ["power on"]);
         assert_eq!(warns(&fixture), !is_known);
     }
@@ -261,7 +261,7 @@ fn warns(fixture: &Fixture) -> bool {
 fn failure_about_the_disc_is_counted_until_the_host_starts_without_it() {
     let failed = |failures| {
         off(recorded(A), Drive::Empty).with(|fixture| {
-            fixture.disc_attempts = DiscAttempts {
+            fixture.disc.attempts = DiscAttempts {
                 failures,
                 ordered: Some(DiscOrder::Insert),
                 ..DiscAttempts::default()
@@ -283,7 +283,7 @@ fn failure_about_the_disc_is_counted_until_the_host_starts_without_it() {
             "{report}"
         );
     }
-    let over = failed(3).with(|fixture| fixture.disc_attempts.is_over = true);
+    let over = failed(3).with(|fixture| fixture.disc.attempts.is_over = true);
     assert_eq!(sent(&over), ["power on"]);
 }
 
@@ -292,10 +292,10 @@ fn rejected_order_and_unreadable_drive_are_failures_about_the_disc() {
     let refused = |is_final| {
         off(recorded(A), Drive::Empty).with(|fixture| {
             let message = "no http://u:canary@a/".to_owned();
-            fixture.disc_attempts.refused = Some(DiscRefusal { message, is_final });
+            fixture.disc.attempts.refused = Some(DiscRefusal { message, is_final });
         })
     };
-    let seen = |view| off(json!({}), Drive::Empty).with(|fixture| fixture.drive = Observed::Present(view));
+    let seen = |view| off(json!({}), Drive::Empty).with(|fixture| fixture.disc.drive = Observed::Present(view));
     for (fixture, summary) in [
         (refused(false), "counts a failure, reports the image, waits for a time"),
         (refused(true), "gives up, reports the image, replan"),
@@ -316,7 +316,7 @@ fn rejected_order_and_unreadable_drive_are_failures_about_the_disc() {
 #[test]
 fn delay_and_lock_are_waited_for() {
     let delayed = off(json!({}), Drive::Empty).with(|fixture| {
-        fixture.disc_attempts.delay_left = Some(Duration::from_secs(3));
+        fixture.disc.attempts.delay_left = Some(Duration::from_secs(3));
     });
     assert_eq!(delayed.summary(), "waits for a time");
     let locked = off(json!({}), Drive::Empty).with(|fixture| {
@@ -356,10 +356,10 @@ fn node_of_a_deleted_host_is_deleted_after_its_disc_is_ejected() {
             .node("available")
             .live()
             .with(|fixture| {
-                fixture.data_image = Observed::Present(object(recorded(A)));
-                fixture.data_image_freshness = HostFreshness::Live;
-                fixture.drive = Observed::Present(DriveView::Known(drive));
-                fixture.disc_attempts = attempts;
+                fixture.disc.object = Observed::Present(object(recorded(A)));
+                fixture.disc.freshness = HostFreshness::Live;
+                fixture.disc.drive = Observed::Present(DriveView::Known(drive));
+                fixture.disc.attempts = attempts;
             })
     };
     let over = DiscAttempts {
@@ -399,7 +399,7 @@ fn node_of_a_deleted_host_is_deleted_after_its_disc_is_ejected() {
     // Unknown is not absent: a disc may be left, and nothing could say so later.
     for why in [UnknownReason::NotPermitted, UnknownReason::Unreadable("no".to_owned())] {
         let unknown = removed(Drive::Attached, DiscAttempts::default());
-        let unknown = unknown.with(|fixture| fixture.data_image = Observed::Unknown(why));
+        let unknown = unknown.with(|fixture| fixture.disc.object = Observed::Unknown(why));
         assert_eq!((sent(&unknown), warns(&unknown)), (vec!["delete node"], true));
     }
     let detached = removed(Drive::Attached, DiscAttempts::default()).annotated("baremetalhost.metal3.io/detached", "");
@@ -457,8 +457,8 @@ fn reboot_in_place_says_that_the_disc_stays_as_it_is() {
 fn drive_that_a_bmc_shows_late_is_read_again_and_is_no_failure() {
     let settling = |left, error: Value| {
         off(recorded(A), Drive::Empty).with(|fixture| {
-            fixture.disc_attempts.ordered = Some(DiscOrder::Insert);
-            fixture.disc_attempts.settling_left = left;
+            fixture.disc.attempts.ordered = Some(DiscOrder::Insert);
+            fixture.disc.attempts.settling_left = left;
             let node = &mut fixture.node.as_mut().unwrap().as_mut().unwrap().0;
             node["last_error"] = error;
         })

@@ -80,6 +80,37 @@ pub(crate) fn secret(name: &str, values: &[(&str, &str)]) -> Stored {
     }
 }
 
+/// The DataImage of the host, its drive, and what was done about it.
+#[derive(Debug, Clone)]
+pub(crate) struct GivenDisc {
+    pub(crate) object: Observed<DataImage>,
+    pub(crate) freshness: HostFreshness,
+    pub(crate) drive: Observed<DriveView>,
+    pub(crate) attempts: DiscAttempts,
+}
+
+impl Default for GivenDisc {
+    fn default() -> Self {
+        Self {
+            object: Observed::Absent,
+            freshness: HostFreshness::Cached,
+            drive: Observed::Unknown(UnknownReason::NotRead),
+            attempts: DiscAttempts::default(),
+        }
+    }
+}
+
+impl GivenDisc {
+    fn facts(&self) -> DiscFacts<'_> {
+        DiscFacts {
+            object: self.object.as_ref(),
+            freshness: self.freshness,
+            drive: self.drive.as_ref(),
+            attempts: self.attempts.clone(),
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Fixture {
     pub(crate) host: Value,
@@ -120,10 +151,7 @@ pub(crate) struct Fixture {
     pub(crate) cleaning_order: Option<CleaningOrder>,
     pub(crate) began_elsewhere: bool,
     pub(crate) erasing: Observed<()>,
-    pub(crate) data_image: Observed<DataImage>,
-    pub(crate) data_image_freshness: HostFreshness,
-    pub(crate) drive: Observed<DriveView>,
-    pub(crate) disc_attempts: DiscAttempts,
+    pub(crate) disc: GivenDisc,
     pub(crate) slot: Option<SlotState>,
     pub(crate) left: u32,
     pub(crate) settings: Settings,
@@ -156,8 +184,7 @@ impl Fixture {
                 "bmc": { "address": "redfish-virtualmedia://192.0.2.10/redfish/v1/Systems/1", "credentialsName": "bmc" } },
             "status": { "operationalStatus": "OK", "errorMessage": "", "poweredOn": false, "errorCount": 0,
                 "provisioningFailCount": 0, "goodCredentials": credentials_status(), "triedCredentials": credentials_status(),
-                "lastUpdated": at(0), "hardwareProfile": "unknown",
-                "hardware": { "cpu": { "arch": "x86_64" } },
+                "lastUpdated": at(0), "hardwareProfile": "unknown", "hardware": { "cpu": { "arch": "x86_64" } },
                 "provisioning": { "state": state, "ID": NODE, "image": { "url": "" }, "bootMode": "UEFI",
                     "rootDeviceHints": { "deviceName": "/dev/sda" } } },
         });
@@ -203,10 +230,7 @@ impl Fixture {
             cleaning_order: None,
             began_elsewhere: false,
             erasing: Observed::Absent,
-            data_image: Observed::Absent,
-            data_image_freshness: HostFreshness::Cached,
-            drive: Observed::Unknown(UnknownReason::NotRead),
-            disc_attempts: DiscAttempts::default(),
+            disc: GivenDisc::default(),
             slot: None,
             left: 5,
             settings: Settings::default(),
@@ -380,12 +404,7 @@ impl Fixture {
             firmware_settings: self.firmware_settings.as_ref(),
             firmware_settings_freshness: self.firmware_settings_freshness,
             bios: self.bios.as_deref(),
-            disc: DiscFacts {
-                object: self.data_image.as_ref(),
-                freshness: self.data_image_freshness,
-                drive: self.drive.as_ref(),
-                attempts: self.disc_attempts.clone(),
-            },
+            disc: self.disc.facts(),
             cleaning_order: self.cleaning_order.clone(),
             began_elsewhere: self.began_elsewhere,
             erasing: match &self.erasing {

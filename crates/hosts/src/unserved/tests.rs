@@ -44,7 +44,7 @@ fn wait(facts: &Facts) -> Option<(Reason, bool)> {
 
 #[test]
 fn object_that_is_not_deleted_or_has_no_finalizer_of_the_go_manager_is_left_alone() {
-    for facts in [agent_image()] {
+    for facts in [agent_image(), facts(&[IMAGE])] {
         let kept = Facts {
             deleted_for: None,
             ..facts.clone()

@@ -143,10 +143,7 @@ impl StoryRun {
         }
         env.ironic.require_login("registry.example", REGISTRY_LOGIN);
         env.admit();
-        let history = Arc::new(Mutex::new(History::default()));
-        let settings = Arc::new(Mutex::new(History::default()));
-        let updates = Arc::new(Mutex::new(History::default()));
-        let discs = Arc::new(Mutex::new(History::default()));
+        let [history, settings, updates, discs] = std::array::from_fn(|_| Arc::<Mutex<History>>::default());
         record_versions(&env, (&history, &settings, &updates, &discs));
         let violated = Arc::<Mutex<Option<String>>>::default();
         let marks = Arc::new(Mutex::new(Marks {
