@@ -28,6 +28,8 @@ pub const HARDWARE_DETAILS_ANNOTATION: &str = "inspect.metal3.io/hardwaredetails
 /// Where this program creates, or has created, an event subscription, as JSON: the node, and the equal subscriptions that the
 /// BMC had before.
 pub const SUBSCRIPTION_RECORD_ANNOTATION: &str = "bmceventsubscription.metal3.io/record";
+/// Names the program that builds a PreprovisioningImage, if it is this one.
+pub const AGENT_IMAGE_BUILDER_ANNOTATION: &str = "preprovisioningimage.metal3.io/builder";
 
 // Labels.
 
@@ -52,6 +54,10 @@ pub const SECRET_FINALIZER: &str = "baremetalhost.metal3.io/secret";
 pub const SUBSCRIPTION_FINALIZER: &str = "bmceventsubscription.metal3.io";
 /// Finalizer of a DataImage.
 pub const DATA_IMAGE_FINALIZER: &str = "dataimage.metal3.io";
+/// Finalizer of the host controller on the PreprovisioningImage of a host.
+pub const AGENT_IMAGE_HOST_FINALIZER: &str = "baremetalhost.metal3.io/preprovisioningImage";
+/// Finalizer of the controller that builds a PreprovisioningImage.
+pub const AGENT_IMAGE_FINALIZER: &str = "preprovisioningimage.metal3.io";
 
 /// Types of the conditions of a host.
 pub mod host_condition {

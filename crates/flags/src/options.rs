@@ -99,6 +99,8 @@ pub struct Options {
     pub hosts_at_once: Option<usize>,
     /// Maximum deployment attempts of one image on one host; 0 for no limit.
     pub retries: u32,
+    /// Whether an image of the agent is built for each host.
+    pub builds_agent_images: bool,
     /// Whether a node is a host's also by the host's name without the namespace.
     pub plain_node_names: bool,
     /// Secrets that a host may name as the login of its BMC.
@@ -199,6 +201,7 @@ impl Reader<'_> {
                 .number("controller-concurrency", 0..=10_000)
                 .filter(|workers| *workers != 0),
             retries: self.count("max-provisioning-retries"),
+            builds_agent_images: given.switch("build-preprov-image"),
             plain_node_names: given.switch("adopt-plain-node-names"),
             bmc_secrets: self.bmc_secrets(),
             image_hosts: self.allowed("allowed-image-hosts"),

@@ -1,8 +1,8 @@
 //! The table of flags.
 
 use super::entry::{
-    ALL, BUFFERS, CAPM3, HOSTS, IPAM, NO_BUILDER, NO_CLAIMS, NO_GO_MANAGER, NO_PLUGINS, TWO, WITH_MACHINES, list,
-    number, span, switch, text,
+    ALL, BUFFERS, CAPM3, HOSTS, IPAM, NO_CLAIMS, NO_GO_MANAGER, NO_PLUGINS, TWO, WITH_MACHINES, list, number, span,
+    switch, text,
 };
 use super::flag::{Flag, Handling};
 
@@ -58,7 +58,12 @@ pub const TABLE: &[Flag] = &[
          with the label `environment.metal3.io: baremetal` and those in use before, `any` for every Secret of the \
          namespace, as the Go manager does; a user who may edit a host can then send any of them to an address of his choice",
     ),
-    switch(HOSTS, "build-preprov-image", "").handled(NO_BUILDER),
+    switch(
+        HOSTS,
+        "build-preprov-image",
+        "Request a PreprovisioningImage for each host that boots the agent, and boot what it names. `DEPLOY_*` serves them; \
+         those of architectures without any are left to another builder",
+    ),
     number(
         CAPM3,
         "clustercache-client-burst",

@@ -99,6 +99,7 @@ fn host_flags_have_the_go_manager_s_defaults() {
         (usual.bmc_secrets, usual.plain_node_names),
         (BmcSecrets::Labelled, false)
     );
+    assert!(!usual.builds_agent_images && options("--controllers=hosts --build-preprov-image").builds_agent_images);
     let given = options(
         "--controllers=hosts --controller-concurrency=3 --max-provisioning-retries=0 --deprovision-budget=7 \
          --lab-fake-hardware --enable-leader-election --provisioner=ironic --dev --bmc-secrets=any --adopt-plain-node-names",
@@ -374,10 +375,6 @@ fn unsupported_host_flags_are_rejected() {
         (
             "--controllers=hosts --deprovision-budget=x",
             ["--deprovision-budget:", "a number"],
-        ),
-        (
-            "--controllers=hosts --build-preprov-image",
-            ["--build-preprov-image:", "not built yet"],
         ),
         (
             "--controllers=hosts --provisioner=demo",

@@ -9,7 +9,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Event;
 use metal3_capm3::cluster::sources::EndpointSources;
 use metal3_capm3::needs::{Data, HostOwners, Machines, Remediations};
-use metal3_hosts::needs::{DataImages, Hosts, OwnedByHosts, Subscriptions, UnservedKinds};
+use metal3_hosts::needs::{AgentImages, DataImages, Hosts, OwnedByHosts, Subscriptions, UnservedKinds};
 use metal3_ipam::needs::Ipam;
 use metal3_runtime::access::{Permission, Role};
 use metal3_runtime::{guard, role};
@@ -91,6 +91,7 @@ pub fn hosts() -> Vec<(Scope, BTreeSet<Permission>)> {
     let needs = Hosts::permissions()
         .into_iter()
         .chain(OwnedByHosts::permissions())
+        .chain(AgentImages::permissions())
         .chain(Subscriptions::permissions())
         .chain(DataImages::permissions())
         .chain(UnservedKinds::permissions())

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-use metal3_api::metal3::v1alpha1::{FirmwareSchema, HardwareData};
+use metal3_api::metal3::v1alpha1::{FirmwareSchema, HardwareData, PreprovisioningImage};
 use metal3_domain::ids::NodeUuid;
 use metal3_domain::mac::MacAddress;
 use metal3_domain::uri::redacted_url;
@@ -48,6 +48,10 @@ pub enum Action {
         /// The patch.
         patch: MergePatch,
     },
+    /// Creates the PreprovisioningImage.
+    CreateAgentImage(Box<PreprovisioningImage>),
+    /// Patches the PreprovisioningImage, with the observed version as precondition.
+    PatchAgentImage(MergePatch),
     /// Sends a request to Ironic.
     Ironic(Order),
     /// Patches the status of the HostFirmwareComponents with what was ordered or became of it, with the observed version as

@@ -23,11 +23,15 @@ use metal3_runtime::plan::Observed;
 
 use crate::settings::Settings;
 
+mod agent_image;
+mod budget;
 mod disc;
 mod outage;
 mod read;
 mod requested;
 
+pub use agent_image::AgentImage;
+pub use budget::Budget;
 pub use disc::{DISC_ATTEMPTS, DiscAttempts, DiscFacts, DiscOrder, DiscRefusal, DriveView};
 pub use outage::{Outage, OutageKind};
 pub use read::Read;
@@ -62,6 +66,8 @@ pub struct Facts<'a> {
     pub pull_secret: Observed<Secret<'a>>,
     /// The node shows the network data that this Secret holds in its present version, as far as this process has read it.
     pub agent_network_on_node: bool,
+    /// The image of the agent that is built for the host.
+    pub agent_image: AgentImage<'a>,
     /// The HardwareData with the host's name.
     pub hardware_data: Observed<&'a HardwareData>,
     /// The node. Absent: searched in this reconcile by `status.provisioning.ID`, `namespace~name`, boot MAC address and,
@@ -289,14 +295,3 @@ pub const PORT_RETRY: Duration = Duration::from_hours(1);
 pub const OUTAGE_THRESHOLD: Duration = Duration::from_secs(120);
 /// Requeue delay of a host that waits for Ironic. The change feed wakes it earlier.
 pub const OUTAGE_RECHECK: Duration = Duration::from_secs(60);
-
-/// The deprovision budget of a namespace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Budget {
-    /// The remaining number.
-    pub left: u32,
-    /// The number per period.
-    pub limit: u32,
-    /// The name of the period: `hour`.
-    pub period: &'static str,
-}

@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 pub mod action;
+pub mod agent_image;
 pub mod data_image;
 pub mod facts;
 pub mod live;

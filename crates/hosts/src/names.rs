@@ -70,6 +70,10 @@ pub mod reason {
         pub(crate) FIRMWARE_PENDING = "FirmwarePending";
         /// Condition: Ironic has updates of an earlier cleaning, which it gives up by itself.
         pub(crate) FIRMWARE_UPDATES_LEFT = "FirmwareUpdatesLeft";
+        /// Condition: the image of the agent that is built for the host is not ready.
+        pub(crate) AGENT_IMAGE_PENDING = "PreprovisioningImagePending";
+        /// Condition: the API server does not accept the image of the agent.
+        pub(crate) AGENT_IMAGE_REFUSED = "PreprovisioningImageRefused";
         /// Condition: Ironic is not reachable, and the next step of the host needs it.
         pub(crate) IRONIC_UNREACHABLE = "IronicUnreachable";
         /// Condition: Ironic refuses the login of this program.
@@ -173,6 +177,8 @@ pub mod wait_reason {
         pub(crate) BACKING_OFF = "BackingOff";
         /// A delay ends.
         pub(crate) WAITING_FOR_TIME = "WaitingForTime";
+        /// The image of the agent must be built.
+        pub(crate) WAITING_FOR_AGENT_IMAGE = "WaitingForPreprovisioningImage";
         /// The cached host cannot be decoded.
         pub(crate) OBJECT_UNREADABLE = "ObjectUnreadable";
     }
@@ -236,6 +242,22 @@ pub mod subscription_reason {
         pub(crate) CREATION_UNCONFIRMED = "SubscriptionUnconfirmed";
         /// The BMC has the subscription of a deleted object.
         pub(crate) STILL_IN_BMC = "SubscriptionInBMC";
+    }
+}
+
+/// Reasons of the conditions of PreprovisioningImages. Equal to those of the Go manager where it has one.
+pub mod image_reason {
+    use metal3_domain::reasons;
+
+    reasons! {
+        /// Condition: the image can be booted.
+        pub(crate) SUCCESS = "ImageSuccess";
+        /// Condition: no image is configured for what is requested.
+        pub(crate) CONFIGURATION_ERROR = "ConfigurationError";
+        /// Condition: the Secret with the network data does not exist.
+        pub(crate) MISSING_NETWORK_DATA = "MissingNetworkData";
+        /// Wait: the object cannot be decoded.
+        pub(crate) OBJECT_UNREADABLE = "ObjectUnreadable";
     }
 }
 

@@ -20,6 +20,7 @@ role! {
         HostFirmwareSettings: Get, List, Watch, Patch, PatchStatus;
         FirmwareSchema: Create;
         DataImage: Get, List, Watch, Patch, PatchStatus;
+        PreprovisioningImage: Get, List, Watch, Create, Patch;
         Secret: Get, List, Watch, Patch;
         Event: Create, Patch;
     }
@@ -34,6 +35,13 @@ role! {
         HardwareData: Delete;
         HostFirmwareComponents: Delete;
         HostFirmwareSettings: Delete;
+    }
+}
+
+role! {
+    /// Images of agents that are built for hosts: of a Secret with network data only the metadata is read.
+    pub struct AgentImages {
+        PreprovisioningImage: Get, List, Watch, Patch, PatchStatus;
     }
 }
 

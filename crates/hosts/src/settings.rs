@@ -26,6 +26,8 @@ pub struct Settings {
     pub plain_node_names: bool,
     /// The Secrets that a host may name.
     pub bmc_secrets: BmcSecrets,
+    /// Whether an image of the agent is built for each host.
+    pub builds_agent_images: bool,
     /// The hosts that images may be on.
     pub image_hosts: Allowed,
     /// The settings of node records.
@@ -38,6 +40,7 @@ impl Default for Settings {
             retries: DEFAULT_RETRIES,
             plain_node_names: false,
             bmc_secrets: BmcSecrets::default(),
+            builds_agent_images: false,
             image_hosts: Allowed::default(),
             node: NodeSettings::default(),
         }

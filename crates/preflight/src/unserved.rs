@@ -10,7 +10,10 @@ pub(crate) fn findings(objects: &Objects) -> Vec<Finding> {
     let mut findings = Vec::new();
     let delete = "delete it before the switch, or keep the Go manager";
     findings.extend(each::<HostClaim>(objects, Decision::No, delete));
-    findings.extend(each::<PreprovisioningImage>(objects, Decision::Go, ""));
+    findings.extend(objects.documents::<PreprovisioningImage>().iter().map(|document| {
+        let what = "is served with --build-preprov-image only; without that flag it stays as it is";
+        Finding::new(Decision::Go, name::<PreprovisioningImage>(document), what, "").row("agent-image-builder")
+    }));
     findings.extend(each::<HostUpdatePolicy>(objects, Decision::Go, ""));
     findings
 }

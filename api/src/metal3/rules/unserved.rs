@@ -1,6 +1,6 @@
 //! Kinds without rules that no controller of this program serves: each request that writes their spec gets a warning.
 
-use crate::metal3::v1alpha1::{BareMetalSwitch, HostDeployPolicy, HostUpdatePolicy, PreprovisioningImage};
+use crate::metal3::v1alpha1::{BareMetalSwitch, HostDeployPolicy, HostUpdatePolicy};
 use crate::rules::{AdmissionRules, Rule, Unserved};
 
 macro_rules! unserved {
@@ -16,5 +16,4 @@ unserved! {
     BareMetalSwitch: "no switch is configured";
     HostDeployPolicy: "no HostClaim is served";
     HostUpdatePolicy: "no setting and no firmware of a machine in use is changed";
-    PreprovisioningImage: "no image is built, and no host reads one";
 }

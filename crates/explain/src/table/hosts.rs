@@ -7,6 +7,11 @@ const fn warning(row: [&'static str; 4]) -> Row {
     user(Severity::Warning, row)
 }
 
+/// What a user may do.
+const fn notice(row: [&'static str; 4]) -> Row {
+    user(Severity::Info, row)
+}
+
 /// What stops a host until a user acts.
 const fn failure(row: [&'static str; 4]) -> Row {
     user(Severity::Error, row)
@@ -23,15 +28,12 @@ pub(super) const ROWS: &[Row] = &[
         "The BMC accepts commands",
         "Ironic verified address and credentials.",
     ),
-    user(
-        Severity::Info,
-        [
-            "NotManaged",
-            "The host has no BMC",
-            "`spec.bmc` has neither address nor credentials, so nothing is done with the machine.",
-            "Set `spec.bmc.address` and `spec.bmc.credentialsName`.",
-        ],
-    ),
+    notice([
+        "NotManaged",
+        "The host has no BMC",
+        "`spec.bmc` has neither address nor credentials, so nothing is done with the machine.",
+        "Set `spec.bmc.address` and `spec.bmc.credentialsName`.",
+    ]),
     passes(
         "Registering",
         "Ironic verifies the BMC",
@@ -81,8 +83,7 @@ pub(super) const ROWS: &[Row] = &[
         "Inspecting",
         "The hardware is inspected",
         "The machine boots the agent of Ironic, or the BMC is read, to find disks, NICs and memory.",
-        "If it lasts longer than a boot, see whether Ironic responds, and the console: the agent must boot from the network or the \
-         virtual drive.",
+        "If it lasts longer than a boot, see whether Ironic responds, and the console: the agent must boot from the network or the virtual drive.",
     ),
     passes(
         "Preparing",
@@ -111,19 +112,15 @@ pub(super) const ROWS: &[Row] = &[
     failure([
         "Error",
         "An operation failed",
-        "`status.errorType` names the operation, `status.errorMessage` cause and remedy. Retries follow after a delay \
-         that doubles.",
+        "`status.errorType` names the operation, `status.errorMessage` cause and remedy. Retries follow after a delay that doubles.",
         "Do what the message says. See the reason of the error type below.",
     ]),
-    user(
-        Severity::Info,
-        [
-            "Detached",
-            "The host is detached from Ironic",
-            "The annotation `baremetalhost.metal3.io/detached` is set: Ironic has no node of it, and the machine runs on.",
-            "Remove the annotation to manage the host again.",
-        ],
-    ),
+    notice([
+        "Detached",
+        "The host is detached from Ironic",
+        "The annotation `baremetalhost.metal3.io/detached` is set: Ironic has no node of it, and the machine runs on.",
+        "Remove the annotation to manage the host again.",
+    ]),
     passes(
         "Servicing",
         "The machine is serviced",
@@ -155,10 +152,8 @@ pub(super) const ROWS: &[Row] = &[
     failure([
         "DeprovisionBudgetSpent",
         "Too many hosts were deprovisioned",
-        "The limit for the namespace is reached, so this host is not erased and still runs. It protects from a mistake \
-         that would erase a fleet.",
-        "If it is intended, annotate the host with `baremetalhost.metal3.io/confirm-deprovision`; otherwise revert the \
-         change.",
+        "The limit for the namespace is reached, so this host is not erased and still runs. It protects from a mistake that would erase a fleet.",
+        "If it is intended, annotate the host with `baremetalhost.metal3.io/confirm-deprovision`; otherwise revert the change.",
     ]),
     warning([
         "RequestRefused",
@@ -181,43 +176,44 @@ pub(super) const ROWS: &[Row] = &[
     passes(
         "FirmwareUpdatesLeft",
         "Updates of the firmware that began before have to end",
-        "Ironic has updates of an earlier cleaning and would go on with them, or it lost the node while the BMC may have made them. \
-         The message names them. The machine is not touched meanwhile.",
-        "Wait: they end about two hours after they began, and then the host continues. If it lasts longer, see the log \
-         of Ironic's conductor.",
+        "Ironic has updates of an earlier cleaning and would go on with them, or it lost the node while the BMC may have made them. The message names them. The machine is not touched meanwhile.",
+        "Wait: they end about two hours after they began, and then the host continues. If it lasts longer, see the log of Ironic's conductor.",
     ),
-    user(
-        Severity::Info,
-        [
-            "DeletionDelayed",
-            "An annotation delays the deletion",
-            "The host is deleted while `baremetalhost.metal3.io/detached` asks for a delay.",
-            "Set its `deleteAction` to `delete` to delete the object and leave the machine as it is. Without the annotation the \
-             host is deprovisioned first: its machine is switched off, and its disk erased unless cleaning is disabled.",
-        ],
-    ),
+    notice([
+        "DeletionDelayed",
+        "An annotation delays the deletion",
+        "The host is deleted while `baremetalhost.metal3.io/detached` asks for a delay.",
+        "Set its `deleteAction` to `delete` to delete the object and leave the machine as it is. Without the annotation the host is deprovisioned first: its machine is switched off, and its disk erased unless cleaning is disabled.",
+    ]),
+    warning([
+        "PreprovisioningImagePending",
+        "The agent of the host is not built yet",
+        "With `--build-preprov-image` a host boots the agent that its PreprovisioningImage names, and the image is not ready. Nothing is inspected, cleaned or deployed meanwhile; a deleted host does not wait.",
+        "See the conditions of the PreprovisioningImage with the name of the host, and whether its builder runs. The configured images (`DEPLOY_*`) need none: delete the PreprovisioningImage after setting them.",
+    ]),
+    warning([
+        "PreprovisioningImageRefused",
+        "The PreprovisioningImage of the host is refused",
+        "The API server does not let this program create, change or read it: a right, a quota, a webhook, or the definition of the kind. The message has its words.",
+        "Correct what the message names. It is tried again every few minutes.",
+    ]),
     failure([
         "IronicUnreachable",
         "Ironic does not respond",
         "The next step of the host, or its deletion, needs Ironic. The machine itself may run on.",
-        "Restore Ironic: see its Pods and log, `IRONIC_ENDPOINT`, and the network to it; then the host continues without help. If \
-         Ironic is lost for ever, switch the machine of a deleted host off by hand first: its disk keeps its data, and its addresses \
-         are given to others. Then remove the finalizer `baremetalhost.metal3.io` from the host.",
+        "Restore Ironic: see its Pods and log, `IRONIC_ENDPOINT`, and the network to it; then the host continues without help. If Ironic is lost for ever, switch the machine of a deleted host off by hand first: its disk keeps its data, and its addresses are given to others. Then remove the finalizer `baremetalhost.metal3.io` from the host.",
     ]),
     failure([
         "IronicLoginRefused",
         "Ironic refuses the login of the controller",
         "The next step of the host needs Ironic, which responds and does not accept user name and password.",
-        "Correct the Secret with the login of Ironic that the Deployment of the controller mounts, or the users of Ironic; then \
-         the host continues without help.",
+        "Correct the Secret with the login of Ironic that the Deployment of the controller mounts, or the users of Ironic; then the host continues without help.",
     ]),
     failure([
         "IronicNotTrusted",
         "Ironic and the controller do not trust each other",
-        "The next step of the host needs Ironic, and one side rejects the TLS certificate of the other. The message has the error \
-         of TLS.",
-        "Renew the certificate of Ironic, or correct the CA bundle or the client certificate of the controller; then the host \
-         continues without help.",
+        "The next step of the host needs Ironic, and one side rejects the TLS certificate of the other. The message has the error of TLS.",
+        "Renew the certificate of Ironic, or correct the CA bundle or the client certificate of the controller; then the host continues without help.",
     ]),
     done(
         "Discovered",
@@ -315,8 +311,7 @@ pub(super) const ROWS: &[Row] = &[
         "NodeLeftInIronic",
         "A node stays in Ironic",
         "The node has another name, or serves another instance, so it was not deleted with the host.",
-        "If nothing uses it, an administrator of Ironic deletes it. If the host moved, set the annotation \
-         `baremetalhost.metal3.io/former-instance` that the message explains.",
+        "If nothing uses it, an administrator of Ironic deletes it. If the host moved, set the annotation `baremetalhost.metal3.io/former-instance` that the message explains.",
     ]),
     done(
         "RemoveAnnotation",
@@ -377,11 +372,16 @@ pub(super) const ROWS: &[Row] = &[
         "The credentials of the BMC, or user data of the image, are in a Secret that must be created or changed.",
         "Create or correct the Secret that the message names, in the namespace of the host.",
     ]),
+    warning([
+        "WaitingForPreprovisioningImage",
+        "The image of the agent must be built",
+        "The condition `Held`, or the error of the host, says what its PreprovisioningImage lacks.",
+        "See the conditions of the PreprovisioningImage with the name of the host.",
+    ]),
     passes(
         "WaitingForSlot",
         "Other hosts use all slots for busy hosts",
-        "The number of hosts that Ironic inspects or deploys at once is limited (`PROVISIONING_LIMIT`). `operationalStatus` \
-         is `delayed`.",
+        "The number of hosts that Ironic inspects or deploys at once is limited (`PROVISIONING_LIMIT`). `operationalStatus` is `delayed`.",
         "Wait, or raise the limit if Ironic can bear it.",
     ),
     warning([

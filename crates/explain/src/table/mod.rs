@@ -4,6 +4,7 @@
 //! each area with the reasons that the products declare, in both directions, and `docs/runbooks` is generated from here.
 
 mod addresses;
+mod agent_images;
 mod clusters;
 mod components;
 mod data;
@@ -44,6 +45,8 @@ pub enum Area {
     Settings,
     /// HostFirmwareComponents.
     Components,
+    /// PreprovisioningImage.
+    AgentImages,
     /// BMCEventSubscription.
     Subscriptions,
     /// DataImage.
@@ -68,6 +71,7 @@ impl Area {
         Self::Hosts,
         Self::Settings,
         Self::Components,
+        Self::AgentImages,
         Self::Subscriptions,
         Self::DataImages,
         Self::Unserved,
@@ -88,6 +92,7 @@ impl Area {
             Self::Hosts => hosts::ROWS,
             Self::Settings => settings::ROWS,
             Self::Components => components::ROWS,
+            Self::AgentImages => agent_images::ROWS,
             Self::Subscriptions => subscriptions::ROWS,
             Self::DataImages => data_images::ROWS,
             Self::Unserved => unserved::ROWS,
@@ -109,6 +114,7 @@ impl Area {
             Self::Hosts => "hosts",
             Self::Settings => "firmware-settings",
             Self::Components => "firmware-components",
+            Self::AgentImages => "agent-images",
             Self::Subscriptions => "event-subscriptions",
             Self::DataImages => "data-images",
             Self::Unserved => "kinds-without-controller",
@@ -130,6 +136,7 @@ impl Area {
             Self::Hosts => "BareMetalHost",
             Self::Settings => "HostFirmwareSettings",
             Self::Components => "HostFirmwareComponents",
+            Self::AgentImages => "PreprovisioningImage",
             Self::Subscriptions => "BMCEventSubscription",
             Self::DataImages => "DataImage",
             Self::Unserved => "PreprovisioningImage, and other kinds without a controller",

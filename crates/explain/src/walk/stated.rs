@@ -79,6 +79,18 @@ impl Walk<'_> {
         Ok(None)
     }
 
+    pub(crate) fn agent_image(&mut self, at: &ObjectId) -> Result<Next, End> {
+        let Some(object) = self.answer(Read::Object(at.clone()))?.into_iter().next() else {
+            return Err(self.absent(at));
+        };
+        let has_conditions = !conditions(&object).is_empty();
+        if !self.push_stated(at, Area::AgentImages, &object) && !has_conditions {
+            let message = "no builder of images wrote a status";
+            self.push(reason_link(at, Area::Shared, "NotYetReported", message, None));
+        }
+        Ok(None)
+    }
+
     /// Whether the object states a wait, which a link then reports.
     fn push_stated(&mut self, at: &ObjectId, area: Area, object: &Value) -> bool {
         let meta = object.get("metadata").cloned().unwrap_or_default();

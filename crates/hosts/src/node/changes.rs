@@ -113,6 +113,13 @@ impl<'a> Comparison<'a> {
         self.compare(part, key, wanted, self.passwords);
     }
 
+    /// Compares keys of a map that are sent apart from the credentials.
+    pub(super) fn entries(&mut self, part: RecordMap, keys: &[(&'static str, Option<Value>)], passwords: Passwords) {
+        for (key, wanted) in keys {
+            self.compare(part, key, wanted.clone(), passwords);
+        }
+    }
+
     /// Compares a secret that is sent apart from the credentials.
     pub(super) fn secret(&mut self, part: RecordMap, key: &str, wanted: Option<&str>, passwords: Passwords) {
         self.compare(part, key, wanted.map(Value::from), passwords);

@@ -7,6 +7,7 @@
 //! Invariants: an applied change is not requested again, whatever Ironic masks; masked text is never compared;
 //! unmanaged fields of a node record are kept; no `Debug` and no [`InvalidHost`] contains a secret.
 
+pub mod agent;
 pub mod bios;
 pub mod bmc;
 pub mod capabilities;
@@ -35,6 +36,7 @@ pub mod reported;
 mod secret;
 mod settings;
 
+pub use agent::{Agent, AgentFiles};
 pub use bmc::BmcEndpoint;
 pub(crate) use changes::takes_changes;
 pub use changes::{Changes, Passwords};

@@ -12,11 +12,11 @@ use serde_json::{Map, Value};
 use super::invalid_host::InvalidHost;
 use super::secret;
 
-const ISO: &str = "deploy_iso";
-const KERNEL: &str = "deploy_kernel";
-const INITRAMFS: &str = "deploy_ramdisk";
+pub(super) const ISO: &str = "deploy_iso";
+pub(super) const KERNEL: &str = "deploy_kernel";
+pub(super) const INITRAMFS: &str = "deploy_ramdisk";
 /// Key of additional kernel parameters.
-const PARAMETERS: &str = "kernel_append_params";
+pub(super) const PARAMETERS: &str = "kernel_append_params";
 
 /// The configured ramdisk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -14,6 +14,7 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::text;
 use serde_json::{Map, Value};
 
+use super::agent::Agent;
 use super::bmc::{BmcEndpoint, FAKE_DRIVER};
 use super::changes::{Changes, Comparison, Passwords, RecordMap};
 use super::credentials::Credentials;
@@ -36,6 +37,7 @@ pub struct NodeRecord {
     /// The managed keys; `None`: the key must not exist.
     driver_info: Vec<(&'static str, Option<Value>)>,
     ramdisks: Ramdisks,
+    agent: Agent,
     /// `None`: the boot mode is unknown and not changed.
     boot_mode: Option<BootMode>,
     architecture: Architecture,
@@ -92,11 +94,24 @@ impl NodeRecord {
             boot_mode,
             architecture,
             ramdisks: settings.ramdisks.clone(),
+            agent: Agent::Configured,
             automated_clean: is_cleaned(host),
             disable_power_off: host.spec.disable_power_off == Some(true),
             network: network.clone(),
             has_login: credentials.is_some(),
         })
+    }
+
+    /// The same with this agent.
+    ///
+    /// # Errors
+    /// When a URL or a kernel parameter has a control character.
+    pub fn with_agent(mut self, agent: Agent) -> Result<Self, InvalidHost> {
+        self.agent = agent;
+        for (key, value) in self.agent_keys(self.architecture.name(), None) {
+            text::check(&format!("driver_info/{key}"), &value.unwrap_or(Value::Null))?;
+        }
+        Ok(self)
     }
 
     /// The name of the node.
@@ -129,11 +144,7 @@ impl NodeRecord {
         NewNode {
             name: self.name.clone(),
             driver: self.profile.driver.to_owned(),
-            driver_info: self
-                .driver_info(architecture, None)
-                .iter()
-                .filter_map(present)
-                .collect(),
+            driver_info: self.driver_info(architecture).iter().filter_map(present).collect(),
             properties,
             more,
             disable_power_off: self.disable_power_off.then_some(true),
@@ -164,11 +175,20 @@ impl NodeRecord {
         changes.field("name", name, Some(self.name.as_str().into()));
         self.compare_interfaces(found, &mut changes);
         // differs: driver-info-keys. The Go manager replaces the whole map.
-        for (key, wanted) in self.driver_info(self.architecture_of(found), Some(found)) {
+        for (key, wanted) in self.driver_info.iter().cloned() {
             if !(wanted.is_none() && is_authority(key, found)) {
                 changes.entry(RecordMap::DriverInfo, key, wanted);
             }
         }
+        let agent = self.agent_keys(self.architecture_of(found), Some(found));
+        changes.entries(
+            RecordMap::DriverInfo,
+            &agent,
+            match self.agent {
+                Agent::Configured => passwords,
+                Agent::Kept | Agent::Built(_) => Agent::passwords(&agent, found),
+            },
+        );
         if found.disable_power_off.is_none() && self.disable_power_off {
             return Err(InvalidHost::DisablePowerOff);
         }
@@ -182,10 +202,16 @@ impl NodeRecord {
         Ok(changes.done())
     }
 
-    /// The keys of `driver_info` of a new node, or of an observed one, of this architecture.
-    fn driver_info(&self, architecture: &str, found: Option<&Node>) -> Vec<(&'static str, Option<Value>)> {
-        let ramdisk = self.ramdisks.driver_info(architecture, &self.profile, found);
-        self.driver_info.iter().cloned().chain(ramdisk).collect()
+    /// The keys of `driver_info` of a new node of this architecture.
+    fn driver_info(&self, architecture: &str) -> Vec<(&'static str, Option<Value>)> {
+        let agent = self.agent_keys(architecture, None);
+        self.driver_info.iter().cloned().chain(agent).collect()
+    }
+
+    /// Those of the agent. Empty: they are kept as they are.
+    fn agent_keys(&self, architecture: &str, found: Option<&Node>) -> Vec<(&'static str, Option<Value>)> {
+        self.agent
+            .driver_info(&self.ramdisks, architecture, &self.profile, found)
     }
 
     /// The architecture of an observed node: a guess does not replace what the node has.

@@ -23,7 +23,7 @@ use crate::plan::safety::{
 };
 use crate::plan::secrets::release_secrets;
 use crate::plan::state::graph::Trigger;
-use crate::plan::{disc, outage, wait};
+use crate::plan::{agent_image, disc, outage, wait};
 
 /// After more failures than this a deletion skips the failed operation. The Go manager's number.
 pub(crate) const MAX_ATTEMPTS: i64 = 3;
@@ -241,6 +241,7 @@ pub(crate) fn finish(planner: &mut Planner<'_>) -> PlanResult {
     ensure_node_deleted(planner)?;
     release_hardware(planner)?;
     release_secrets(planner)?;
+    agent_image::release(planner);
     if let Some(finalizers) = &mut planner.draft.metadata.finalizers {
         finalizers.retain(|one| one != HOST_FINALIZER);
     }

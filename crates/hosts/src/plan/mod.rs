@@ -5,6 +5,8 @@
 //! write of the host postpones the write of its status, because it changes the precondition. Metrics and the busy-host
 //! slot come last.
 
+pub(crate) mod agent_image;
+pub(crate) mod agent_state;
 pub mod backoff;
 mod components_report;
 pub(crate) mod conditions;
@@ -72,6 +74,7 @@ pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
         events: Vec::new(),
         counts: Vec::new(),
         login: None,
+        agent_wait: None,
     };
     let decision = decide(&mut planner).unwrap_or_else(|decision| decision);
     planner.finish(decision)

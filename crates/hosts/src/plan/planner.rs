@@ -17,6 +17,7 @@ use serde_json::Value;
 use super::{backoff, status, wait};
 use crate::action::{Action, Audit, Count, Order, Request};
 use crate::facts::{Facts, FoundNode, LOCK_THRESHOLD, NodeFreshness, Read};
+use crate::plan::agent_state::AgentWait;
 use crate::plan::error::{Failure, is_of_inoperable_node};
 use crate::plan::ownership::{is_of_another_instance, may_switch_power};
 use crate::plan::rules::Rules;
@@ -81,6 +82,8 @@ pub(crate) struct Planner<'a> {
     /// The present version of the credentials Secret, if it is new and has the recorded credentials, and how long that
     /// is known.
     pub(super) login: Option<(CredentialsStatus, Duration)>,
+    /// Why an order that boots the agent waits.
+    pub(super) agent_wait: Option<AgentWait>,
 }
 
 impl<'a> Planner<'a> {

@@ -6,7 +6,8 @@ use metal3_runtime::work::{Next, WaitingOn};
 
 use crate::facts::OUTAGE_RECHECK;
 use crate::names::wait_reason::{
-    BACKING_OFF, WAITING_FOR_IRONIC, WAITING_FOR_SECRET, WAITING_FOR_SLOT, WAITING_FOR_TIME, WAITING_FOR_USER,
+    BACKING_OFF, WAITING_FOR_AGENT_IMAGE, WAITING_FOR_IRONIC, WAITING_FOR_SECRET, WAITING_FOR_SLOT, WAITING_FOR_TIME,
+    WAITING_FOR_USER,
 };
 
 /// Requeue delay after a request whose effect the feed has not shown, in case the node does not change: a little longer
@@ -39,6 +40,19 @@ pub(crate) fn on_secret(name: &str) -> Next {
     Next::waiting(WAITING_FOR_SECRET, format!("Secret {name} must be created or changed"))
 }
 
+/// After a refusal nothing reports that the image is allowed.
+pub(crate) const AGENT_IMAGE_RETRY: Duration = Duration::from_mins(5);
+
+/// A change of the PreprovisioningImage or of the Secret with its network data.
+pub(crate) fn on_agent_image(why: &str) -> Next {
+    Next::waiting(WAITING_FOR_AGENT_IMAGE, why)
+}
+
+/// The same, tried again later.
+pub(crate) fn for_agent_image(why: &str) -> Next {
+    Next::waiting_with_recheck(WAITING_FOR_AGENT_IMAGE, why, AGENT_IMAGE_RETRY)
+}
+
 /// A busy-host slot.
 pub(crate) fn on_slot() -> Next {
     Next::waiting(WAITING_FOR_SLOT, "other hosts use all slots for busy hosts").quiet()
@@ -64,9 +78,9 @@ pub(crate) fn for_time(left: Duration, why: &str) -> Next {
     Next::waiting_with_recheck(WAITING_FOR_TIME, why, left).quiet()
 }
 
-/// Whether a user or an administrator must act first.
+/// Whether a user, an administrator or a builder of images must act first.
 pub(crate) fn is_on_person(next: &Next) -> bool {
-    matches!(next, Next::Waiting(on) if [WAITING_FOR_USER, WAITING_FOR_SECRET].contains(&on.reason))
+    matches!(next, Next::Waiting(on) if [WAITING_FOR_USER, WAITING_FOR_SECRET, WAITING_FOR_AGENT_IMAGE].contains(&on.reason))
 }
 
 pub(crate) fn is_on_slot(next: &Next) -> bool {
@@ -92,6 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table")]
     fn each_wait_has_a_reason_and_its_wake_up() {
         const PAUSE: Duration = Duration::from_secs(7);
         let (done, after) = (Outcome::Done, Outcome::RequeueAfter);
@@ -100,6 +115,12 @@ mod tests {
             (Next::Requeue, None, after(Duration::ZERO), after(Duration::ZERO)),
             (on_node("busy"), Some("WaitingForIronic"), done, after(FEED_RECHECK)),
             (on_secret("bmc"), Some("WaitingForSecret"), done, done),
+            (
+                on_agent_image("built"),
+                Some("WaitingForPreprovisioningImage"),
+                done,
+                done,
+            ),
             (on_slot(), Some("WaitingForSlot"), done, done),
             (on_user("paused"), Some("WaitingForUser"), done, done),
             (for_retry(PAUSE), Some("BackingOff"), after(PAUSE), after(PAUSE)),
@@ -144,7 +165,8 @@ mod tests {
                     ..
                 }) => {
                     assert!(!message.is_empty(), "{wait:?}");
-                    let is_for_a_person = [WAITING_FOR_SECRET, WAITING_FOR_USER].contains(reason);
+                    let is_for_a_person =
+                        [WAITING_FOR_SECRET, WAITING_FOR_USER, WAITING_FOR_AGENT_IMAGE].contains(reason);
                     assert_eq!(*is_quiet, !is_for_a_person, "{wait:?}");
                     Some(reason.as_str())
                 }

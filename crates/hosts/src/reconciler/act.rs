@@ -16,6 +16,7 @@ use metal3_runtime::plan::Observed;
 use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::{MetadataOf, Mode, NoCache, WriteError, WriteErrorKind, Writer, Written};
 
+use super::agent_images::AgentImages;
 use super::budget::DeprovisionBudget;
 use super::caches::Caches;
 use super::cleaning_orders::CleaningOrders;
@@ -47,6 +48,7 @@ pub(super) struct Executor<'a> {
     pub(super) cleaning_orders: &'a CleaningOrders,
     pub(super) firmware_records: &'a FirmwareRecords,
     pub(super) discs: &'a Discs,
+    pub(super) agent_images: &'a AgentImages,
     pub(super) budget: &'a DeprovisionBudget,
     pub(super) clock: &'a dyn Clock,
     pub(super) events: &'a EventRecorder,
@@ -65,6 +67,8 @@ pub(super) enum Outcome {
     Owned,
     /// The API server does not let this process record an order, so it was not sent.
     NotRecorded,
+    /// The API server refused the PreprovisioningImage. The remaining actions were skipped.
+    ImageRefused,
     /// Dry run: the actions were only logged.
     DryRun,
     /// Another host took the last unit of the budget since the plan was made. Nothing was done.
@@ -252,6 +256,8 @@ impl Executor<'_> {
             action @ (Action::PatchFirmwareComponents(_) | Action::ReportFirmwareComponents { .. }) => {
                 self.report_components(action, observed).await?;
             }
+            Action::CreateAgentImage(image) => return self.create_agent_image(&image, observed).await,
+            Action::PatchAgentImage(patch) => return self.patch_agent_image(patch, observed).await,
             Action::Ironic(order) => return self.send_order(order, prepares_removal, observed).await,
             action @ (Action::ProtectDisc(_) | Action::RecordDisc { .. }) => {
                 return self.record_disc(action, observed).await;

@@ -2,10 +2,13 @@
 
 use k8s_openapi::api::core::v1::Secret;
 use kube_core::PartialObjectMeta;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostFirmwareComponents, HostFirmwareSettings};
-use metal3_runtime::cache::SharedCache;
+use metal3_api::metal3::v1alpha1::{
+    BareMetalHost, HardwareData, HostFirmwareComponents, HostFirmwareSettings, PreprovisioningImage,
+};
+use metal3_runtime::cache::{SharedCache, SharedIndexes};
 use metal3_runtime::watch::{WatchConfig, WatchSet};
 
+use crate::agent_image::ImageIndexes;
 use crate::data_image::DataImageCache;
 use crate::needs::Hosts;
 
@@ -22,6 +25,8 @@ pub struct Caches {
     pub firmware_components: SharedCache<HostFirmwareComponents>,
     /// DataImages.
     pub data_images: DataImageCache,
+    /// PreprovisioningImages; with `--build-preprov-image` only.
+    pub agent_images: SharedCache<PreprovisioningImage, SharedIndexes<ImageIndexes>>,
     /// Metadata of Secrets.
     pub secrets: SharedCache<PartialObjectMeta<Secret>>,
 }
@@ -37,5 +42,11 @@ impl Caches {
             .optional(&self.firmware_components)
             .optional(&self.data_images)
             .metadata(&self.secrets)
+    }
+
+    /// The same with the images of agents, for `--build-preprov-image`.
+    #[must_use]
+    pub fn watches_with_agent_images(&self, config: &WatchConfig) -> WatchSet<Hosts> {
+        self.watches(config).optional(&self.agent_images)
     }
 }

@@ -78,7 +78,7 @@ fn readable<K: Resource<DynamicType = ()>>(read: Result<Option<K>, Fault>) -> Re
     }
 }
 
-fn no_kind<K: Resource<DynamicType = ()>>() -> String {
+pub(super) fn no_kind<K: Resource<DynamicType = ()>>() -> String {
     format!("the API server does not serve {}", kind::<K>())
 }
 

@@ -42,7 +42,7 @@ struct ConfigData {
 
 /// Counters and their help texts. Scrapes append `_total`.
 // differs: `host-metrics`. The Go manager does not register the one of deletions without powering off.
-const EVENTS: [(&str, &str); 12] = [
+const EVENTS: [(&str, &str); 13] = [
     ("metal3_reconcile_error", "Reconciles of hosts that failed"),
     ("metal3_credentials_missing", "Times the Secret of a BMC did not exist"),
     (
@@ -71,6 +71,10 @@ const EVENTS: [(&str, &str); 12] = [
     (
         "metal3_delete_delayed_for_detached",
         "Deletions delayed because the host is detached",
+    ),
+    (
+        "metal3_waiting_for_preprov_image",
+        "Times a host began to wait for the image of its agent",
     ),
     (
         "metal3_provisioner_not_ready",
@@ -242,7 +246,7 @@ mod tests {
     use super::*;
 
     /// The metrics that the Go manager counts, with their labels.
-    const REGISTERED: [(&str, &str); 23] = [
+    const REGISTERED: [(&str, &str); 24] = [
         ("metal3_reconcile_total", "namespace,host"),
         ("metal3_reconcile_error_total", ""),
         ("metal3_host_error_total", "error_type"),
@@ -266,6 +270,7 @@ mod tests {
         ("metal3_delete_without_powering_off_total", ""),
         ("metal3_provisioner_not_ready_total", ""),
         ("metal3_delete_delayed_for_detached_total", ""),
+        ("metal3_waiting_for_preprov_image_total", ""),
     ];
 
     #[test]

@@ -10,6 +10,7 @@
 //! A reconcile observes, plans and acts in rounds until the plan needs neither reads nor replanning.
 
 mod act;
+mod agent_images;
 mod agent_networks;
 mod boot_ports;
 mod budget;
@@ -35,7 +36,6 @@ mod unanswered;
 mod wiring;
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use metal3_api::meta::Time;
 use metal3_domain::clock::{Clock, Monotonic};
@@ -48,7 +48,7 @@ use metal3_runtime::work::{Category, Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 
 use crate::action::{Count, Plan};
-use crate::facts::{Facts, Read};
+use crate::facts::{AgentImage, Facts, Read};
 use crate::names::wait_reason::OBJECT_UNREADABLE;
 use crate::needs::Hosts;
 use crate::plan::plan;
@@ -58,7 +58,8 @@ pub use act::Permit;
 pub use budget::DeprovisionBudget;
 pub use wiring::{Running, controller};
 
-use act::{Executor, Outcome};
+use act::Outcome;
+use agent_images::AgentImages;
 use agent_networks::AgentNetworks;
 use boot_ports::BootPorts;
 use caches::Caches;
@@ -124,6 +125,7 @@ pub struct HostReconciler {
     led: OnceLock<Monotonic>,
     credential_versions: CredentialVersions,
     agent_networks: AgentNetworks,
+    agent_images: AgentImages,
     boot_ports: BootPorts,
     permit: Permit,
     clock: Arc<dyn Clock>,
@@ -187,7 +189,12 @@ impl HostReconciler {
                 Outcome::Done if next == Next::Requeue => {}
                 Outcome::Done => return Ok(next),
                 Outcome::DryRun => return Ok(Next::Done),
-                Outcome::Owned | Outcome::Declined | Outcome::NoBudget | Outcome::Late | Outcome::NotRecorded => {}
+                Outcome::Owned
+                | Outcome::Declined
+                | Outcome::NoBudget
+                | Outcome::Late
+                | Outcome::NotRecorded
+                | Outcome::ImageRefused => {}
                 // Plan once more with the rejection. A second one is a loop unless it is recorded, and a third one always.
                 Outcome::Refused if refusals == 0 || (refusals == 1 && is_recorded(&observed)) => refusals += 1,
                 Outcome::Refused => return Err(request_refused(&observed)),
@@ -209,6 +216,7 @@ impl HostReconciler {
     fn plan(&self, key: &Key, observed: &Observations) -> Plan {
         let (now, monotonic) = (self.clock.now(), self.clock.monotonic());
         let outage = self.observer.ironic.outage();
+        let image_refused = self.agent_images.refused(key, monotonic);
         let facts = Facts {
             outage: outage.as_ref(),
             host: &observed.host,
@@ -223,6 +231,10 @@ impl HostReconciler {
             agent_network: observed.secret(Read::AgentNetwork),
             pull_secret: observed.secret(Read::PullSecret),
             agent_network_on_node: self.is_agent_network_on_node(key, observed),
+            agent_image: AgentImage {
+                object: observed.agent_image.as_deref(),
+                refused: image_refused.as_deref(),
+            },
             hardware_data: observed.hardware.as_deref(),
             node: &observed.node,
             unanswered: self.unanswered.left(key, monotonic),
@@ -264,40 +276,11 @@ impl HostReconciler {
         plan(&facts)
     }
 
-    fn login_unchanged_for(&self, key: &Key, observed: &Observations) -> Option<Duration> {
-        let recorded = observed.host.status.tried_credentials.credentials_version.as_deref();
-        let secret = observed.secret(Read::Credentials).into_present()?;
-        let now = self.clock.monotonic();
-        self.credential_versions
-            .unchanged_for(key, recorded.unwrap_or_default(), secret, now)
-    }
-
-    fn executor<'a>(&'a self, key: &'a Key, writer: &'a Writer<Hosts>, planned: Monotonic) -> Executor<'a> {
-        Executor {
-            key,
-            caches: &self.observer.caches,
-            ironic: &self.observer.ironic,
-            index: &self.index,
-            refusals: &self.refusals,
-            unanswered: &self.unanswered,
-            erasing: &self.erasing,
-            cleaning_orders: &self.cleaning_orders,
-            firmware_records: &self.firmware_records,
-            discs: &self.discs,
-            budget: &self.deprovision_budget,
-            clock: &*self.clock,
-            events: &self.events,
-            metrics: &self.metrics,
-            permit: &self.permit,
-            writer,
-            planned,
-        }
-    }
-
     fn remove(&self, key: &Key) {
         self.observer.ironic.release_slot(key);
         self.credential_versions.remove(key);
         self.agent_networks.remove(key);
+        self.agent_images.remove(key);
         self.refusals.remove(key);
         self.reservations.remove(key);
         self.unanswered.remove(key);

@@ -8,7 +8,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::metal3::v1alpha1::{
-    BareMetalHost, DataImage, HardwareData, HostFirmwareComponents, HostFirmwareSettings,
+    BareMetalHost, DataImage, HardwareData, HostFirmwareComponents, HostFirmwareSettings, PreprovisioningImage,
 };
 use metal3_domain::clock::Monotonic;
 use metal3_ironic::SendPermit;
@@ -57,6 +57,7 @@ pub(super) struct Observations {
     pub(super) host_returned: Option<Monotonic>,
     pub(super) secrets: BTreeMap<Read, Observed<ObservedSecret>>,
     pub(super) hardware: Observed<Arc<HardwareData>>,
+    pub(super) agent_image: Observed<Arc<PreprovisioningImage>>,
     pub(super) node: Observed<FoundNode>,
     /// When the node was observed in this reconcile.
     pub(super) node_observed: Monotonic,
@@ -255,6 +256,7 @@ mod tests {
             host: Arc::new(host),
             host_returned: None,
             secrets,
+            agent_image: Observed::Unknown(UnknownReason::NotRead),
             hardware: Observed::Absent,
             node: Observed::Absent,
             node_observed: Monotonic::default(),

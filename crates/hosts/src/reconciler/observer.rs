@@ -42,6 +42,8 @@ pub(super) struct Observer {
     pub(super) ironic: IronicSession,
     /// Whether a node is a host's also by the host's name without the namespace.
     pub(super) plain_node_names: bool,
+    /// Whether an image of the agent is built for each host.
+    pub(super) builds_agent_images: bool,
     pub(super) clock: Arc<dyn Clock>,
 }
 
@@ -64,6 +66,7 @@ impl Observer {
             host,
             host_returned: None,
             hardware,
+            agent_image: self.cached_agent_image(&key),
             node_observed: self.clock.monotonic(),
             node: known.map_or(Observed::Unknown(UnknownReason::NotRead), |(node, freshness)| {
                 Observed::Present(FoundNode::Own(node, freshness))

@@ -1,10 +1,14 @@
 //! Performs the reads of a plan, and records those that Ironic rejected.
 
+use std::time::Duration;
+
+use metal3_domain::clock::Monotonic;
 use metal3_domain::uri::public_text;
 use metal3_runtime::cache::Key;
 use metal3_runtime::work::Fault;
 use metal3_runtime::write::Writer;
 
+use super::act::Executor;
 use super::observations::Observations;
 use super::observer::ReadOutcome;
 use super::send::classify;
@@ -70,6 +74,41 @@ impl HostReconciler {
             observed.node_observed = self.clock.monotonic();
         }
         Ok(Reads::Done)
+    }
+}
+
+impl HostReconciler {
+    pub(super) fn executor<'a>(&'a self, key: &'a Key, writer: &'a Writer<Hosts>, planned: Monotonic) -> Executor<'a> {
+        Executor {
+            key,
+            caches: &self.observer.caches,
+            ironic: &self.observer.ironic,
+            index: &self.index,
+            refusals: &self.refusals,
+            unanswered: &self.unanswered,
+            erasing: &self.erasing,
+            cleaning_orders: &self.cleaning_orders,
+            firmware_records: &self.firmware_records,
+            agent_images: &self.agent_images,
+            discs: &self.discs,
+            budget: &self.deprovision_budget,
+            clock: &*self.clock,
+            events: &self.events,
+            metrics: &self.metrics,
+            permit: &self.permit,
+            writer,
+            planned,
+        }
+    }
+}
+
+impl HostReconciler {
+    pub(super) fn login_unchanged_for(&self, key: &Key, observed: &Observations) -> Option<Duration> {
+        let recorded = observed.host.status.tried_credentials.credentials_version.as_deref();
+        let secret = observed.secret(Read::Credentials).into_present()?;
+        let now = self.clock.monotonic();
+        self.credential_versions
+            .unchanged_for(key, recorded.unwrap_or_default(), secret, now)
     }
 }
 

@@ -10,6 +10,7 @@ use metal3_runtime::work::Controller;
 use metal3_runtime::write::Writer;
 use tokio_util::sync::CancellationToken;
 
+use super::agent_images::AgentImages;
 use super::agent_networks::AgentNetworks;
 use super::boot_ports::BootPorts;
 use super::cleaning_orders::CleaningOrders;
@@ -55,13 +56,24 @@ fn keys(key: Option<Key>) -> Vec<Key> {
     key.into_iter().collect()
 }
 
+fn observer(parts: &Parts, ironic: &IronicSession) -> Observer {
+    Observer {
+        secrets: ObjectReader::new(parts.client.clone(), &parts.caches.secrets),
+        caches: parts.caches.clone(),
+        ironic: ironic.clone(),
+        plain_node_names: parts.settings.plain_node_names,
+        builds_agent_images: parts.settings.builds_agent_images,
+        clock: Arc::clone(&parts.clock),
+    }
+}
+
 /// Creates the controller of hosts. It subscribes to the caches at once.
 pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
     let index = HostIndex::following(&parts.caches.hosts, Arc::clone(&parts.clock));
     let queue = Queue::new(Arc::clone(&parts.clock));
     let refusals = Refusals::default();
     let ironic = IronicSession::new(
-        parts.ironic,
+        parts.ironic.clone(),
         Arc::clone(&parts.clock),
         index.clone(),
         refusals.clone(),
@@ -71,13 +83,8 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
     let of_gauges = (ironic.clone(), index.clone(), parts.deprovision_budget);
     let clock = Arc::clone(&parts.clock);
     Gauges::register(&parts.metrics, &parts.caches.hosts, of_gauges, clock);
-    let observer = Observer {
-        secrets: ObjectReader::new(parts.client, &parts.caches.secrets),
-        caches: parts.caches.clone(),
-        ironic: ironic.clone(),
-        plain_node_names: parts.settings.plain_node_names,
-        clock: Arc::clone(&parts.clock),
-    };
+    let observer = observer(&parts, &ironic);
+    let builds_agent_images = observer.builds_agent_images;
     let of_secret = index.clone();
     let reconciler = HostReconciler {
         observer,
@@ -92,6 +99,7 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         led: OnceLock::new(),
         credential_versions: CredentialVersions::default(),
         agent_networks: AgentNetworks::default(),
+        agent_images: AgentImages::default(),
         boot_ports: BootPorts::default(),
         permit: parts.permit,
         clock: parts.clock,
@@ -111,6 +119,11 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         .workers(parts.workers)
         .metrics(&parts.metrics);
     let hosts = parts.caches.hosts;
+    let controller = if builds_agent_images {
+        controller.watches(&parts.caches.agent_images, move |change| keys(change.key()))
+    } else {
+        controller
+    };
     Running {
         controller,
         ironic,

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::{
     BareMetalHost, DataImage, ErrorType, HardwareData, HostFirmwareComponents, HostFirmwareSettings, OperationalStatus,
-    ProvisioningState,
+    PreprovisioningImage, ProvisioningState,
 };
 use metal3_ironic::model::hardware::{BiosSetting, FirmwareComponent};
 use metal3_ironic::model::inventory::Inspection;
@@ -24,8 +24,9 @@ use serde_json::{Value, json};
 
 use crate::action::{Action, Order, Plan, Request};
 use crate::facts::{
-    Budget, CleaningOrder, DiscAttempts, DiscFacts, DriveView, Facts, ForeignNode, FoundNode, HostFreshness,
-    NodeFreshness, Outage, OutageKind, PreviousView, RefusalClass, Refused, RefusedReports, RequestedReboot, Secret,
+    AgentImage, Budget, CleaningOrder, DiscAttempts, DiscFacts, DriveView, Facts, ForeignNode, FoundNode,
+    HostFreshness, NodeFreshness, Outage, OutageKind, PreviousView, RefusalClass, Refused, RefusedReports,
+    RequestedReboot, Secret,
 };
 use crate::names::wait_reason;
 use crate::plan::plan_under;
@@ -123,6 +124,8 @@ pub(crate) struct Fixture {
     pub(crate) agent_network_on_node: bool,
     pub(crate) user_data: Option<Option<Stored>>,
     pub(crate) pull_secret: Option<Option<Stored>>,
+    pub(crate) agent_image: Observed<PreprovisioningImage>,
+    pub(crate) agent_image_refused: Option<&'static str>,
     pub(crate) hardware_data: Option<Option<HardwareData>>,
     pub(crate) node: Option<Option<(Value, NodeFreshness)>>,
     pub(crate) reserved_for: Option<Duration>,
@@ -175,6 +178,7 @@ fn credentials_status() -> Value {
 }
 
 impl Fixture {
+    #[expect(clippy::too_many_lines, reason = "a line for each fact")]
     pub(crate) fn new(state: &str) -> Self {
         let mut host = json!({
             "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
@@ -202,6 +206,8 @@ impl Fixture {
             agent_network_on_node: false,
             user_data: None,
             pull_secret: None,
+            agent_image: Observed::Unknown(UnknownReason::NotRead),
+            agent_image_refused: None,
             hardware_data: Some(None),
             node: None,
             reserved_for: None,
@@ -363,6 +369,7 @@ impl Fixture {
         self.plan_under(&Rules::ALL)
     }
 
+    #[expect(clippy::too_many_lines, reason = "a line for each fact")]
     pub(crate) fn plan_under(&self, rules: &Rules) -> Plan {
         let host: BareMetalHost = serde_json::from_value(self.host.clone()).unwrap();
         let node = self.found_node();
@@ -379,6 +386,10 @@ impl Fixture {
             agent_network: observed(&self.agent_network).map(Stored::read),
             agent_network_on_node: self.agent_network_on_node,
             pull_secret: observed(&self.pull_secret).map(Stored::read),
+            agent_image: AgentImage {
+                object: self.agent_image.as_ref(),
+                refused: self.agent_image_refused,
+            },
             hardware_data: observed(&self.hardware_data),
             node: &node,
             reserved_for: self.reserved_for,
@@ -484,6 +495,8 @@ impl Fixture {
             Action::CreateFirmwareSchema(_) => Some("creates a schema".to_owned()),
             Action::PatchFirmwareSettings(_) => Some("owns the settings".to_owned()),
             Action::ReportFirmwareSettings { .. } => Some("reports the settings".to_owned()),
+            Action::CreateAgentImage(_) => Some("creates the image of the agent".to_owned()),
+            Action::PatchAgentImage(_) => Some("changes the image of the agent".to_owned()),
             Action::RecordUpdates(patch) => Some(format!("records {}", recorded(patch))),
             Action::PatchFirmwareComponents(_) => Some("owns the components".to_owned()),
             Action::ReportFirmwareComponents { .. } => Some("reports the firmware".to_owned()),
@@ -547,6 +560,7 @@ fn next_text(next: &Next) -> String {
         }) => match *reason {
             wait_reason::WAITING_FOR_IRONIC => "waits for the node",
             wait_reason::WAITING_FOR_SLOT => "waits for a slot",
+            wait_reason::WAITING_FOR_AGENT_IMAGE => "waits for the image of the agent",
             wait_reason::WAITING_FOR_USER => "waits for the user",
             wait_reason::WAITING_FOR_SECRET => {
                 return format!("waits for {}", message.trim_end_matches(" must be created or changed"));

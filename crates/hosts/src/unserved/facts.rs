@@ -4,6 +4,17 @@ use std::time::Duration;
 
 use crate::live::{GoManager, Reading};
 
+/// Who serves the object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Server {
+    /// No controller of this program.
+    None,
+    /// This program (`--build-preprov-image`).
+    This,
+    /// The host controller of this program, and another builder, which writes the status.
+    OtherBuilder,
+}
+
 /// The host of the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HostView {
@@ -29,6 +40,7 @@ pub(super) enum NodeView {
 /// All of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Facts {
+    pub(super) server: Server,
     /// The finalizers of the live object.
     pub(super) finalizers: Vec<String>,
     /// Since when this process sees it deleted; `None` when it is not.

@@ -8,8 +8,10 @@ use metal3_runtime::access::{Permits, verb};
 use metal3_runtime::condition::set_condition;
 use metal3_runtime::reason::Reason;
 
+use super::facts::Server;
 use crate::needs::UnservedKinds;
 use crate::node::may_be;
+use crate::plan::agent_image::is_own;
 
 /// Condition of an image that was not made.
 const ERROR: &str = "Error";
@@ -18,6 +20,9 @@ const ERROR: &str = "Error";
 pub(super) trait Finalized: Kind {
     /// The name of the controller in metrics, as in the Go manager.
     const CONTROLLER: &'static str;
+
+    /// Who serves the object, by whether images of agents are built.
+    fn server(&self, builds_agent_images: bool) -> Server;
 
     /// The name of the host, in the namespace of the object.
     fn host(&self) -> Option<&str>;
@@ -45,6 +50,14 @@ impl Permitted<PreprovisioningImage> for UnservedKinds {}
 
 impl Finalized for PreprovisioningImage {
     const CONTROLLER: &'static str = "preprovisioningimage";
+
+    fn server(&self, builds_agent_images: bool) -> Server {
+        match builds_agent_images {
+            false => Server::None,
+            true if is_own(self) => Server::This,
+            true => Server::OtherBuilder,
+        }
+    }
 
     fn host(&self) -> Option<&str> {
         self.metadata.name.as_deref()

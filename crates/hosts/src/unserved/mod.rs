@@ -80,6 +80,8 @@ pub struct Parts {
     pub go_manager: GoManagerCheck,
     /// Whether a node is a host's also by the host's name without the namespace.
     pub plain_node_names: bool,
+    /// Whether images of agents are built for hosts, so that their kind is served.
+    pub builds_agent_images: bool,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The event recorder.
@@ -113,6 +115,7 @@ pub fn controllers(parts: Parts, writer: &Writer<UnservedKinds>) -> Running {
             client: parts.client,
             namespace: parts.namespace,
             events: parts.events,
+            builds_agent_images: parts.builds_agent_images,
         },
         caches,
     }
@@ -137,6 +140,7 @@ where
         },
         clock: Arc::clone(&parts.clock),
         seen: Mutex::default(),
+        builds_agent_images: parts.builds_agent_images,
     };
     // One worker: each object that is deleted reads from Ironic and a BMC.
     Controller::new(K::CONTROLLER, Arc::clone(&parts.clock), writer.clone(), reconciler)
@@ -150,6 +154,7 @@ struct Finalizers<K: Finalized> {
     observer: Observer,
     clock: Arc<dyn Clock>,
     seen: Mutex<BTreeMap<Key, Seen>>,
+    builds_agent_images: bool,
 }
 
 /// When this process first saw what a decision waits for: the clock of the API server may be ahead or behind.
@@ -202,6 +207,7 @@ where
     fn facts(&self, key: &Key, object: &K) -> Facts {
         let meta = object.meta();
         Facts {
+            server: object.server(self.builds_agent_images),
             finalizers: meta.finalizers.clone().unwrap_or_default(),
             deleted_for: meta.deletion_timestamp.as_ref().map(|_| self.seen_deleted_for(key)),
             go_manager: Reading::NotRead,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use metal3_runtime::reason::Reason;
 
-use super::facts::{Facts, HostView, NodeView, Read};
+use super::facts::{Facts, HostView, NodeView, Read, Server};
 use crate::live::{GoManager, Reading};
 use crate::names::unserved_reason::{
     GO_MANAGER_RUNS, HOST_PAUSED, IMAGE_BUILDER, MOVING, NODE_LOCKED, OTHER_FINALIZERS, STATE_UNKNOWN, STILL_IN_USE,
@@ -22,6 +22,8 @@ pub(super) const IMAGE: &str = "preprovisioningimage.metal3.io";
 /// The time for another program that builds images to remove its own finalizer: no Deployment of a well-known name shows
 /// whether it runs. It needs seconds. The time begins with each start.
 pub(super) const IMAGE_BUILDER_GRACE: Duration = Duration::from_mins(10);
+/// The time after which a host that is gone is noticed: nothing reports it.
+pub(super) const HOST_GRACE: Duration = Duration::from_mins(10);
 /// A wait that usually ends by itself is reported after this time: a task of Ironic takes seconds, a move minutes.
 pub(super) const PATIENCE: Duration = Duration::from_mins(5);
 /// Nothing reports that another program has removed its finalizer, or that a Go manager ends.
@@ -50,17 +52,39 @@ pub(super) struct Wait {
 }
 
 pub(super) fn plan(facts: &Facts) -> Step {
+    match (facts.server, of_finalizers(facts)) {
+        (Server::None, step) => step,
+        (server, Step::Wait(wait)) => Step::Wait(Wait {
+            message: wait.message.replace(UNSERVED, ""),
+            // One writer of a status.
+            is_reported: wait.is_reported && server != Server::OtherBuilder,
+            ..wait
+        }),
+        (_, step) => step,
+    }
+}
+
+fn of_finalizers(facts: &Facts) -> Step {
     let Some(deleted_for) = facts.deleted_for else {
         return Step::Done;
     };
     let Some(finalizer) = own_finalizer(facts) else {
         return Step::Done;
     };
+    // The builder of this program removes it after all others.
+    if facts.server == Server::This && finalizer == IMAGE {
+        return Step::Done;
+    }
     if let Some(step) = of_object(facts, finalizer, deleted_for) {
         return step;
     }
     if let Some(step) = host(facts, deleted_for) {
         return step;
+    }
+    let is_of_host = facts.server != Server::None && finalizer == HOST_OF_IMAGE && !is_host_absent(facts);
+    if is_of_host {
+        // The controller of hosts removes it. Nothing reports when that host is gone.
+        return quiet(STILL_IN_USE, "its host uses it".to_owned(), HOST_GRACE);
     }
     let names_image = match &facts.node {
         Reading::NotRead => return Step::Read(Read::Node),
@@ -156,6 +180,11 @@ fn own_finalizer(facts: &Facts) -> Option<&'static str> {
     candidates.into_iter().find(is_present)
 }
 
+const fn is_host_absent(facts: &Facts) -> bool {
+    matches!(facts.host, Reading::Known(HostView::Absent))
+}
+
+const UNSERVED: &str = "no controller of this program serves this kind, and ";
 const RETRIED: &str = "this is read again every minute";
 const ACCESS: &str = "let this program list its Deployment";
 
@@ -170,9 +199,7 @@ fn in_use(message: &str, remedy: &str) -> Step {
 fn reported(reason: Reason, message: &str, remedy: &str) -> Step {
     Step::Wait(Wait {
         reason,
-        message: format!(
-            "no controller of this program serves this kind, and its finalizer stays: {message}; {remedy}"
-        ),
+        message: format!("{UNSERVED}its finalizer stays: {message}; {remedy}"),
         recheck: RECHECK,
         is_reported: true,
     })

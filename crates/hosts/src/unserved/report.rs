@@ -34,6 +34,7 @@ pub(super) struct Report {
     /// The watched namespace; `None` for all.
     pub(super) namespace: Option<String>,
     pub(super) events: EventRecorder,
+    pub(super) builds_agent_images: bool,
 }
 
 impl Report {
@@ -46,7 +47,11 @@ impl Report {
             self.listed::<HostNetworkAttachment>().await;
             self.listed::<HostUpdatePolicy>().await;
         };
-        futures::join!(listed, self.watched(&caches.agent_images));
+        futures::join!(listed, async {
+            if !self.builds_agent_images {
+                self.watched(&caches.agent_images).await;
+            }
+        });
     }
 
     async fn watched<K: Kind>(&self, cache: &SharedCache<PartialObjectMeta<K>>) {

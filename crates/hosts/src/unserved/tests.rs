@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use metal3_runtime::reason::Reason;
 
-use super::facts::{Facts, HostView, NodeView, Read};
+use super::facts::{Facts, HostView, NodeView, Read, Server};
 use super::plan::{HOST_OF_IMAGE, IMAGE, IMAGE_BUILDER_GRACE, PATIENCE, Step, plan};
 use crate::live::{GoManager, Reading};
 use crate::names::unserved_reason::{
@@ -13,6 +13,7 @@ use crate::names::unserved_reason::{
 
 fn facts(finalizers: &[&str]) -> Facts {
     Facts {
+        server: Server::None,
         finalizers: finalizers.iter().map(|name| (*name).to_owned()).collect(),
         deleted_for: Some(Duration::from_hours(1)),
         is_moving: false,
@@ -172,4 +173,35 @@ fn agent_image_stays_while_the_node_boots_it_and_its_builder_has_time() {
         Some((IMAGE_BUILDER, false))
     );
     assert_eq!(plan(&built(&[IMAGE], IMAGE_BUILDER_GRACE)), Step::Remove(IMAGE));
+}
+
+/// With `--build-preprov-image` the controllers of hosts and of images remove their own finalizers.
+#[test]
+fn served_agent_image_is_let_go_by_what_serves_it_and_by_this_once_its_host_is_gone() {
+    let served = |server, finalizers: &[&str]| Facts {
+        server,
+        ..facts(finalizers)
+    };
+    for server in [Server::This, Server::OtherBuilder] {
+        let held = served(server, &[HOST_OF_IMAGE, IMAGE]);
+        assert_eq!(wait(&held), Some((STILL_IN_USE, false)));
+        let orphan = Facts {
+            host: Reading::Known(HostView::Absent),
+            node: Reading::Known(NodeView::Absent),
+            ..held.clone()
+        };
+        assert_eq!(plan(&orphan), Step::Remove(HOST_OF_IMAGE));
+        let booted = Facts {
+            node: node(false, true),
+            ..orphan
+        };
+        // One writer of a status.
+        assert_eq!(wait(&booted), Some((STILL_IN_USE, server == Server::This)));
+        let Step::Wait(shown) = plan(&booted) else {
+            panic!("no wait")
+        };
+        assert!(!shown.message.contains("no controller"), "{}", shown.message);
+    }
+    assert_eq!(plan(&served(Server::This, &[IMAGE])), Step::Done);
+    assert_eq!(plan(&served(Server::OtherBuilder, &[IMAGE])), Step::Remove(IMAGE));
 }

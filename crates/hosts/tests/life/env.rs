@@ -11,8 +11,10 @@ use kube::api::{DeleteParams, PostParams};
 use kube_core::{NamespaceResourceScope, Resource};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::{Clock, Monotonic};
+use metal3_hosts::agent_image;
 use metal3_hosts::data_image;
 use metal3_hosts::live;
+use metal3_hosts::node::Ramdisks;
 use metal3_hosts::reconciler::caches::Caches;
 use metal3_hosts::reconciler::{DeprovisionBudget, Parts, controller};
 use metal3_hosts::settings::Settings;
@@ -64,6 +66,8 @@ pub(crate) struct Setup {
     pub(crate) subscriptions: bool,
     /// Whether the controller of DataImages runs, too.
     pub(crate) data_images: bool,
+    /// The configured agents, with `--build-preprov-image`; the controller of images runs, too.
+    pub(crate) agent_images: Option<Ramdisks>,
     /// Whether a node with the name of the host alone is the host's.
     pub(crate) plain_node_names: bool,
     /// How far the clock of Ironic is ahead.
@@ -80,6 +84,7 @@ impl Default for Setup {
             unserved: false,
             subscriptions: false,
             data_images: false,
+            agent_images: None,
             plain_node_names: false,
             ironic_ahead: TimeDelta::zero(),
         }
@@ -148,6 +153,7 @@ impl TestEnv {
             unserved: setup.unserved,
             subscriptions: setup.subscriptions,
             data_images: setup.data_images,
+            agent_images: setup.agent_images,
             plain_node_names: setup.plain_node_names,
         };
         let (mut killed, mut crashed) = (interceptor.kills(), cluster.crashes());
@@ -343,6 +349,7 @@ pub(crate) struct Program {
     pub(crate) unserved: bool,
     pub(crate) subscriptions: bool,
     pub(crate) data_images: bool,
+    pub(crate) agent_images: Option<Ramdisks>,
     pub(crate) plain_node_names: bool,
 }
 
@@ -370,6 +377,9 @@ impl Program {
         if self.data_images {
             self.start_data_images(&mut tasks, &caches, ironic.clone(), events.clone());
         }
+        if let Some(ramdisks) = &self.agent_images {
+            self.start_agent_images(&mut tasks, &caches, ramdisks.clone());
+        }
         let metrics = Metrics::new();
         self.metrics.lock().clone_from(&metrics);
         let parts = Parts {
@@ -386,7 +396,11 @@ impl Program {
             workers: 8,
         };
         let running = controller(parts, Writer::new(self.client.clone(), Mode::Perform));
-        let watches = caches.watches(&WatchConfig::everywhere(&self.client, &self.clock, &stop));
+        let watch_config = WatchConfig::everywhere(&self.client, &self.clock, &stop);
+        let watches = match self.agent_images.is_some() {
+            true => caches.watches_with_agent_images(&watch_config),
+            false => caches.watches(&watch_config),
+        };
         for task in watches.into_tasks() {
             tasks.spawn(task);
         }
@@ -395,10 +409,13 @@ impl Program {
     }
 
     fn settings(&self) -> Settings {
-        Settings {
+        let mut settings = Settings {
             plain_node_names: self.plain_node_names,
+            builds_agent_images: self.agent_images.is_some(),
             ..Settings::default()
-        }
+        };
+        settings.node.ramdisks = self.agent_images.clone().unwrap_or_default();
+        settings
     }
 
     fn go_manager(&self) -> live::GoManagerCheck {
@@ -449,6 +466,19 @@ impl Program {
         });
     }
 
+    fn start_agent_images(&self, tasks: &mut JoinSet<()>, of_hosts: &Caches, ramdisks: Ramdisks) {
+        let parts = agent_image::Parts {
+            caches: of_hosts.clone(),
+            ramdisks,
+            clock: Arc::clone(&self.clock),
+            metrics: Metrics::new(),
+        };
+        let controller = agent_image::controller(parts, Writer::new(self.client.clone(), Mode::Perform));
+        tasks.spawn(async move {
+            controller.run(CancellationToken::new()).await;
+        });
+    }
+
     fn start_unserved(&self, tasks: &mut JoinSet<()>, ironic: Client, events: EventRecorder) {
         let (caches, stop) = (unserved::Caches::default(), CancellationToken::new());
         let parts = unserved::Parts {
@@ -458,6 +488,7 @@ impl Program {
             ironic,
             go_manager: self.go_manager(),
             plain_node_names: self.plain_node_names,
+            builds_agent_images: self.agent_images.is_some(),
             clock: Arc::clone(&self.clock),
             events,
             metrics: Metrics::new(),

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod access;
+mod agent_images;
 mod audit;
 mod bios;
 mod busy;

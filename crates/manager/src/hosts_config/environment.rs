@@ -60,9 +60,22 @@ impl Environment {
         variable: impl Fn(&str) -> Option<String>,
         is_there: impl Fn(&Path) -> bool,
     ) -> Result<Self, Vec<VariableError>> {
+        Self::read_for(variable, is_there, false)
+    }
+
+    /// The same; whether an image of the agent is built for each host (`--build-preprov-image`).
+    ///
+    /// # Errors
+    /// All invalid variables.
+    pub fn read_for(
+        variable: impl Fn(&str) -> Option<String>,
+        is_there: impl Fn(&Path) -> bool,
+        builds_agent_images: bool,
+    ) -> Result<Self, Vec<VariableError>> {
         let mut reader = Reader {
             variable,
             is_there,
+            builds_agent_images,
             faults: Vec::new(),
         };
         let ironic = reader.ironic();
@@ -90,6 +103,7 @@ impl Environment {
 struct Reader<V, F> {
     variable: V,
     is_there: F,
+    builds_agent_images: bool,
     faults: Vec<VariableError>,
 }
 

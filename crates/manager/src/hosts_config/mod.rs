@@ -70,7 +70,8 @@ impl HostsConfig {
         variable: impl Fn(&str) -> Option<String>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, HostsConfigError> {
-        let environment = Environment::read(variable, Path::exists).map_err(HostsConfigError::Variables)?;
+        let environment = Environment::read_for(variable, Path::exists, options.builds_agent_images)
+            .map_err(HostsConfigError::Variables)?;
         for warning in &environment.warnings {
             tracing::warn!("{warning}");
         }
@@ -95,6 +96,7 @@ impl HostsConfig {
                     metal3_flags::BmcSecrets::Labelled => BmcSecrets::Labelled,
                     metal3_flags::BmcSecrets::Any => BmcSecrets::Any,
                 },
+                builds_agent_images: options.builds_agent_images,
                 image_hosts: options.image_hosts.clone(),
                 node,
             },

@@ -37,9 +37,20 @@ pub(super) async fn findings(reader: &mut Reader, deployments: &[Deployment]) ->
             .map(|mount| mount.mount_path.as_str())
             .collect();
         let object = format!("Deployment {namespace}/{DEPLOYMENT}");
-        findings.extend(judged(&object, &environment, &mounts));
+        let builds = builds_agent_images(container);
+        findings.extend(judged(&object, &environment, (&mounts, builds)));
     }
     findings
+}
+
+/// Whether the Go manager requests an image of the agent for each host: other variables are valid then.
+fn builds_agent_images(container: &Container) -> bool {
+    let on = ["--build-preprov-image", "-build-preprov-image"];
+    let is_on = |argument: &str| {
+        let (name, value) = argument.split_once('=').unwrap_or((argument, "true"));
+        on.contains(&name) && !["false", "0", "f", "F", "False", "FALSE"].contains(&value)
+    };
+    container.args.iter().flatten().any(|argument| is_on(argument))
 }
 
 /// The container of a Go manager; none for this program, which has judged its environment at its start.
@@ -75,9 +86,14 @@ async fn environment(reader: &mut Reader, namespace: &str, container: &Container
 }
 
 /// What this program would say about these variables. A variable that is not among them may come from another source.
-fn judged(object: &str, environment: &BTreeMap<String, String>, mounts: &[&str]) -> Vec<Finding> {
+fn judged(
+    object: &str,
+    environment: &BTreeMap<String, String>,
+    (mounts, builds_agent_images): (&[&str], bool),
+) -> Vec<Finding> {
     let is_there = |path: &Path| mounts.iter().any(|mount| path.starts_with(mount));
-    match Environment::read(|name| environment.get(name).cloned(), is_there) {
+    let variable = |name: &str| environment.get(name).cloned();
+    match Environment::read_for(variable, is_there, builds_agent_images) {
         Ok(read) => {
             let warnings = read.warnings.into_iter();
             let mut findings: Vec<Finding> = warnings

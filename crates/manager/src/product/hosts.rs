@@ -5,8 +5,9 @@ use std::sync::Arc;
 use metal3_api::metal3::names::GROUP;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_grants::Admission;
+use metal3_hosts::agent_image::{self, ImageReconciler};
 use metal3_hosts::data_image;
-use metal3_hosts::needs::{DataImages, Hosts, Subscriptions, UnservedKinds};
+use metal3_hosts::needs::{AgentImages, DataImages, Hosts, Subscriptions, UnservedKinds};
 use metal3_hosts::reconciler::caches::Caches;
 use metal3_hosts::reconciler::{Parts, controller};
 use metal3_hosts::subscription;
@@ -17,11 +18,13 @@ use metal3_runtime::events::{EventRecorder, Publisher};
 use metal3_runtime::guard;
 use metal3_runtime::lease::HOSTS_LEASE;
 use metal3_runtime::watch::Scope;
+use metal3_runtime::work::Controller;
 use metal3_runtime::write::Writer;
 use metal3_webhooks::destinations::Destinations;
 use metal3_webhooks::guarded::AccessQuestion;
 use metal3_webhooks::related_objects::{Decision, Observation, RelatedObjects};
 use metal3_webhooks::table::HOSTS;
+use tokio_util::sync::CancellationToken;
 
 use super::{EVENTS, Product, Running, Task, WriteAccess, other_namespace};
 use crate::drain_events::run_then_drain;
@@ -55,8 +58,11 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
     let only = session.options.namespace.clone().or_else(|| metal.namespace.clone());
     let known = caches.hosts.clone();
     let others = OtherCaches::default();
-    let watches = caches
-        .watches(&watch_config)
+    let of_hosts = match metal.settings.builds_agent_images {
+        true => caches.watches_with_agent_images(&watch_config),
+        false => caches.watches(&watch_config),
+    };
+    let watches = of_hosts
         .chain(others.subscriptions.watches(&watch_config))
         .chain(others.unserved.watches(&watch_config));
     let task = controllers(session, (caches, others), write_access, metal);
@@ -127,6 +133,29 @@ impl RelatedObjects for ReviewedBy {
     }
 }
 
+/// The controller of images of agents, with `--build-preprov-image`.
+fn image_controller(
+    session: &Session,
+    caches: &Caches,
+    write_access: &WriteAccess,
+    metal: &HostsConfig,
+) -> Option<Controller<ImageReconciler>> {
+    let parts = metal.settings.builds_agent_images.then(|| agent_image::Parts {
+        caches: caches.clone(),
+        ramdisks: metal.settings.node.ramdisks.clone(),
+        clock: Arc::clone(&session.clock),
+        metrics: session.metrics.clone(),
+    });
+    let writer: Writer<AgentImages> = Writer::new(write_access.client.clone(), session.mode());
+    parts.map(|parts| agent_image::controller(parts, writer))
+}
+
+async fn run_if_any(controller: Option<Controller<ImageReconciler>>, stop: CancellationToken) {
+    if let Some(controller) = controller {
+        controller.run(stop).await;
+    }
+}
+
 fn controllers(
     session: &Session,
     (caches, others): (Caches, OtherCaches),
@@ -161,12 +190,14 @@ fn controllers(
         caches: others.unserved,
         namespace: session.options.namespace.clone().or_else(|| metal.namespace.clone()),
         ironic: metal.ironic.clone(),
-        go_manager: write_access.go_manager,
+        go_manager: Arc::clone(&write_access.go_manager),
         plain_node_names: metal.settings.plain_node_names,
+        builds_agent_images: metal.settings.builds_agent_images,
         clock: Arc::clone(&session.clock),
         events: events.clone(),
         metrics: session.metrics.clone(),
     };
+    let agent_images = image_controller(session, &caches, &write_access, &metal);
     let subscription_writer: Writer<Subscriptions> = Writer::new(write_access.client.clone(), session.mode());
     let data_image_writer: Writer<DataImages> = Writer::new(write_access.client.clone(), session.mode());
     let unserved_writer: Writer<UnservedKinds> = Writer::new(write_access.client.clone(), session.mode());
@@ -196,7 +227,8 @@ fn controllers(
             subscriptions.run(stop.clone()),
             data_images.run(stop.clone()),
         );
-        let work = futures::future::join(of_hosts, unserved.run(stop));
+        let of_images = run_if_any(agent_images, stop.clone());
+        let work = futures::future::join3(of_hosts, of_images, unserved.run(stop));
         Box::pin(run_then_drain(work, publisher.run()))
     })
 }

@@ -20,6 +20,7 @@ fn declared(area: Area) -> Vec<&'static [Reason]> {
         Area::Hosts => vec![hosts::reason::ALL, hosts::wait_reason::ALL],
         Area::Settings => vec![hosts::settings_reason::ALL],
         Area::Components => vec![hosts::components_reason::ALL],
+        Area::AgentImages => vec![hosts::image_reason::ALL],
         Area::Subscriptions => vec![hosts::subscription_reason::ALL],
         Area::DataImages => vec![hosts::disc_reason::ALL],
         Area::Unserved => vec![hosts::unserved_reason::ALL],

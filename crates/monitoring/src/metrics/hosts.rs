@@ -225,4 +225,12 @@ pub(super) const METRICS: &[Metric] = &[
         Counter,
         ("metal3_reconcile_error", "", "reconciles of hosts that failed"),
     ),
+    upstream(
+        Counter,
+        (
+            "metal3_waiting_for_preprov_image",
+            "",
+            "times a host began to wait for the image of its agent",
+        ),
+    ),
 ];

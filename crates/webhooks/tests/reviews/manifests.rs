@@ -90,12 +90,7 @@ fn request_is_accepted_without_a_webhook_that_could_only_warn() {
         .collect();
     assert_eq!(
         ignored,
-        [
-            "baremetalswitches",
-            "hostdeploypolicies",
-            "hostupdatepolicies",
-            "preprovisioningimages"
-        ]
+        ["baremetalswitches", "hostdeploypolicies", "hostupdatepolicies"]
     );
 }
 

@@ -49,7 +49,12 @@ const NO_KEYS: [&str; 9] = [
 /// Ends of the domains of keys.
 const DOMAINS: [&str; 3] = ["metal3.io", "x-k8s.io", "kubernetes.io"];
 /// Keys in the record of a node, which look like metrics.
-const NODE_KEYS: [&str; 3] = ["metal3_deploy_step", "metal3_image", "metal3_image_login"];
+const NODE_KEYS: [&str; 4] = [
+    "metal3_agent",
+    "metal3_deploy_step",
+    "metal3_image",
+    "metal3_image_login",
+];
 /// Beginnings of names of metrics.
 const METRIC_PREFIXES: [&str; 7] = [
     "certwatcher_",

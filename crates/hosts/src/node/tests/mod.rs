@@ -1,5 +1,6 @@
 //! Tables and properties of the translation. [`record`] simulates Ironic's record of a node, with masked secrets.
 
+mod agent;
 mod config_drive;
 mod deployment;
 mod instance;

@@ -16,6 +16,7 @@ use crate::facts::Read;
 use crate::node::bios::{self, Difference};
 use crate::node::firmware;
 use crate::node::raid::{self, RaidChange};
+use crate::plan::agent_image::require_ready;
 use crate::plan::ownership::has_no_other_instance;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::safety::{disruptive_transition, require_live, require_ownership};
@@ -50,6 +51,7 @@ pub(super) fn clean(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
     } else if updates.is_empty() {
         settings::require_untried(planner, node, &differing)?;
     }
+    require_ready(planner)?;
     require_slot(planner)?;
     if node.provision_state != S::Manageable {
         return Err(request_transition(planner, node, Transition::Manage)?);

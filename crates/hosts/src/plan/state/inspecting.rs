@@ -16,6 +16,7 @@ use super::shared::{
 use crate::facts::Read;
 use crate::names::reason;
 use crate::node::inventory;
+use crate::plan::agent_image::require_ready;
 use crate::plan::error::Failure;
 use crate::plan::object::{record_hardware, remove_annotation};
 use crate::plan::ownership::has_no_other_instance;
@@ -112,6 +113,7 @@ fn start(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
              field, or set spec.disablePowerOff, delete the host and create it again with spec.externallyProvisioned",
         ));
     }
+    require_ready(planner)?;
     require_slot(planner)?;
     require_ownership(planner, node, has_no_other_instance(planner, node))?;
     // Of a machine that was never inspected the node needs no read: Ironic rejects the order in another state and in maintenance.

@@ -29,6 +29,7 @@ use crate::action::{Count, Impact, Request};
 use crate::facts::{Read, Secret};
 use crate::names::reason;
 use crate::node::{Deployment, Instance, InstanceOwner, InvalidHost, config_drive, hints, raid};
+use crate::plan::agent_image::require_ready;
 use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
 use crate::plan::planner::{Decision, PlanResult, Planner};
@@ -49,6 +50,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         S::Manageable | S::Available if raid::lacks_recorded(planner.host(), node) => lost_volumes(planner, node),
         S::Manageable => {
             require_operable(planner, node)?;
+            require_ready(planner)?;
             require_slot(planner)?;
             disruptive_transition(planner, node, Transition::Provide, why(&asked))?;
             clear_error(planner);
@@ -214,6 +216,9 @@ fn deploy(planner: &mut Planner<'_>, node: &Node, asked: &Deployment, instance: 
                 node.uuid
             ),
         )));
+    }
+    if !instance.is_live_iso() {
+        require_ready(planner)?;
     }
     record_attempt(planner, asked)?;
     let login = registry_login(planner, asked.image.as_ref())?;

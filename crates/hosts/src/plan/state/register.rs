@@ -5,6 +5,9 @@
 //! request for it: the node is known from the change feed. Sent credentials are recorded by the version of the Secret,
 //! since Ironic does not show them, and the Secrets are read only for something new.
 
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
 use metal3_api::meta::SecretReference;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, CredentialsStatus, ErrorType, ProvisioningState as State};
 use metal3_ironic::calls::provision::Transition;
@@ -21,6 +24,7 @@ use crate::action::{Count, Request};
 use crate::facts::{ForeignNode, FoundNode, NodeFreshness, Read, Secret};
 use crate::names::reason;
 use crate::node::{self, AgentNetwork, Credentials, InvalidHost, NodeRecord, Passwords};
+use crate::plan::agent_image::{self, NetworkSource};
 use crate::plan::deletion::MAINTENANCE;
 use crate::plan::error::Failure;
 use crate::plan::ownership::is_owned_node;
@@ -149,10 +153,16 @@ fn bmc_access(planner: &mut Planner<'_>) -> PlanResult<BmcAccess> {
     // Only what is a login.
     // differs: `host-secret-read-first`. The Go manager marks whatever the host names.
     mark_secret_used(planner, &bmc.credentials_name, secret, true)?;
-    let network = agent_network(planner)?;
+    let (agent, source) = agent_image::choose(planner)?;
+    let network = match source {
+        NetworkSource::Secret => agent_network(planner)?,
+        NetworkSource::Image => AgentNetwork::None,
+        NetworkSource::Node => AgentNetwork::Unread,
+    };
     let hardware = planner.host().status.hardware.as_ref();
     let settings = &planner.facts.settings.node;
-    let record = NodeRecord::of(planner.host(), login.as_ref(), hardware, &network, settings);
+    let record = NodeRecord::of(planner.host(), login.as_ref(), hardware, &network, settings)
+        .and_then(|record| record.with_agent(agent));
     if matches!(record, Err(InvalidHost::Address(_))) {
         planner.count(Count::One("metal3_credentials_invalid_total"));
     }
@@ -229,6 +239,7 @@ fn agent_network(planner: &mut Planner<'_>) -> PlanResult<AgentNetwork> {
             }
             match (secret.values, planner.facts.own_node()) {
                 (Some(values), _) => {
+                    require_bounded(planner, &name, values)?;
                     let network = AgentNetwork::of(values).map_err(invalid)?;
                     mark_secret_used(planner, &name, secret, false)?;
                     Ok(network)
@@ -241,6 +252,24 @@ fn agent_network(planner: &mut Planner<'_>) -> PlanResult<AgentNetwork> {
             }
         }
     }
+}
+
+/// Network data of some hundred interfaces. They are part of the record of a node, which each poll of Ironic returns.
+const MOST_NETWORK_DATA: usize = 64 * 1024;
+
+/// Requires network data of a usual size, with `--build-preprov-image`.
+fn require_bounded(planner: &Planner<'_>, name: &str, values: &BTreeMap<String, ByteString>) -> PlanResult<()> {
+    let given = ["networkData", "value"].iter().find_map(|key| values.get(*key));
+    let length = given.map_or(0, |value| value.0.len());
+    if !planner.facts.settings.builds_agent_images || length <= MOST_NETWORK_DATA {
+        return Ok(());
+    }
+    let message = format!(
+        "Secret {name}, which {AGENT_NETWORK_FIELD} names, has {length} bytes of network data, and an agent gets \
+         {MOST_NETWORK_DATA} at most; shorten them"
+    );
+    let wait = wait::on_secret(name);
+    Err(Decision::Fail(Failure::until(ErrorType::Registration, message, wait)))
 }
 
 /// Creates the node. Only reached after a search without a result.

@@ -1,6 +1,7 @@
 //! Decision tables: for each state the facts and the expected plan.
 #![expect(clippy::too_many_lines, reason = "each function is a table")]
 
+mod agent_image;
 mod available;
 mod bios;
 mod deletion;
@@ -33,7 +34,8 @@ impl Fixture {
 }
 
 pub(crate) fn rows() -> Vec<Row> {
-    let tables: [fn() -> Vec<Row>; 16] = [
+    let tables: [fn() -> Vec<Row>; 17] = [
+        agent_image::images,
         registering::object,
         registering::registration,
         inspecting::inspection,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use metal3_domain::uri::public_text;
 use metal3_hosts::node::{Ramdisk, Ramdisks};
 
 use super::{Reader, is_url};
@@ -31,9 +32,9 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
     /// The ramdisks of the agent. Of two variables for one architecture its own takes precedence, as with the Go manager.
     pub(super) fn ramdisks(&mut self) -> Ramdisks {
         let usual = Ramdisk {
-            kernel: self.url("DEPLOY_KERNEL_URL"),
-            initramfs: self.url("DEPLOY_RAMDISK_URL"),
-            iso: self.url("DEPLOY_ISO_URL"),
+            kernel: self.agent_url("DEPLOY_KERNEL_URL"),
+            initramfs: self.agent_url("DEPLOY_RAMDISK_URL"),
+            iso: self.agent_url("DEPLOY_ISO_URL"),
         };
         self.require_pair(&usual, ("DEPLOY_KERNEL_URL", "DEPLOY_RAMDISK_URL"), "");
         let mut of = BTreeMap::<String, Ramdisk>::new();
@@ -47,7 +48,7 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
             of.entry(architecture).or_default().iso = Some(url);
         }
         for (architecture, [kernel, initramfs, iso]) in BY_ARCHITECTURE {
-            let urls = [self.url(kernel), self.url(initramfs), self.url(iso)];
+            let urls = [self.agent_url(kernel), self.agent_url(initramfs), self.agent_url(iso)];
             if let [None, None, None] = urls {
                 continue;
             }
@@ -73,6 +74,25 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
         }
     }
 
+    /// The URL of a file of the agent.
+    fn agent_url(&mut self, variable: &'static str) -> Option<String> {
+        let url = self.url(variable)?;
+        self.require_public(variable, &url);
+        Some(url)
+    }
+
+    /// The status of PreprovisioningImages contains the URL, and users of the namespace read it.
+    // differs: `agent-image-login`. The Go manager publishes the login.
+    fn require_public(&mut self, variable: &'static str, url: &str) {
+        if self.builds_agent_images && public_text(url) != url {
+            self.wrong(
+                variable,
+                "has a login or a query, which --build-preprov-image would show to every reader of PreprovisioningImages; use a \
+                 URL without them",
+            );
+        }
+    }
+
     /// A kernel boots only with its ramdisk.
     // differs: `agent-pair`. The Go manager takes the other one of another architecture.
     fn require_pair(
@@ -87,7 +107,8 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
             format!(" of {architecture}")
         };
         match (&ramdisk.kernel, &ramdisk.initramfs) {
-            (Some(_), None) => {
+            // Another builder may make the ramdisks.
+            (Some(_), None) if !self.builds_agent_images => {
                 self.wrong(
                     initramfs,
                     &format!("a kernel{of} needs its ramdisk; write both or neither"),
@@ -115,6 +136,7 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
         {
             match entry.split_once(':').filter(|(name, url)| !name.is_empty() && is_url(url)) {
                 Some((name, url)) => {
+                    self.require_public(variable, url);
                     urls.entry(name.to_ascii_lowercase()).or_insert_with(|| url.to_owned());
                 }
                 None => self.wrong(

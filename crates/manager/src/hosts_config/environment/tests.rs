@@ -268,3 +268,33 @@ fn only_the_word_true_turns_verification_and_the_provisioning_network_off() {
         }
     }
 }
+
+#[test]
+fn with_images_of_agents_urls_are_public_and_a_kernel_may_be_alone() {
+    let read = |variable: (&str, &str)| {
+        let variables = [ENDPOINT, variable];
+        let find = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        Environment::read_for(find, |_| false, true)
+    };
+    for (variable, value) in [
+        ("DEPLOY_ISO_URL", "http://u:hunter2@images/iso"),
+        ("DEPLOY_ISO_URL", "http://images/iso?token=hunter2"),
+        ("DEPLOY_ISO_URL_AARCH64", "http://u:hunter2@images/iso"),
+        ("DEPLOY_ISO_BY_ARCH", "x86_64:http://u:hunter2@images/iso"),
+    ] {
+        let faults = read((variable, value)).unwrap_err();
+        let text = faults[0].to_string();
+        assert!(
+            text.starts_with(variable) && text.contains("use a URL without them"),
+            "{text}"
+        );
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+    for alone in ["DEPLOY_KERNEL_URL", "DEPLOY_KERNEL_URL_AARCH64"] {
+        assert!(read((alone, "http://images/kernel")).is_ok(), "{alone}");
+    }
+    assert!(read(("DEPLOY_RAMDISK_URL", "http://images/ramdisk")).is_err());
+}

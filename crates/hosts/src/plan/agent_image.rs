@@ -1,0 +1,328 @@
+//! The agent of a host with `--build-preprov-image`: the PreprovisioningImage of the host, and what its node boots.
+//!
+//! The image is requested as soon as a state may boot the agent, and required before each order that boots it. A deleted
+//! host, and one whose system is removed, wait for no builder: their machine is erased by the agent that the node has, or
+//! else by the configured one.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use metal3_api::kind::Kind as _;
+use metal3_api::metal3::names::{AGENT_IMAGE_BUILDER_ANNOTATION, AGENT_IMAGE_HOST_FINALIZER};
+use metal3_api::metal3::v1alpha1::{
+    AutomatedCleaningMode, BareMetalHost, ErrorType, InspectionMode, PreprovisioningImage, PreprovisioningImageSpec,
+    ProvisioningState as State,
+};
+use metal3_domain::bmc::Profile;
+use metal3_runtime::patch::Changes;
+use metal3_runtime::plan::Observed;
+use metal3_runtime::reason::Reason;
+use metal3_runtime::version::ResourceVersion;
+use metal3_runtime::work::Next;
+
+use super::agent_state::{AgentState, AgentWait, state_of};
+use crate::action::{Action, Count};
+use crate::facts::Read;
+use crate::names::{HELD, reason};
+use crate::node::agent::{accepted, has_agent};
+use crate::node::{Agent, BmcEndpoint};
+use crate::plan::error::Failure;
+use crate::plan::planner::{Decision, PlanResult, Planner, Withheld, document};
+use crate::plan::secrets::{AGENT_NETWORK_FIELD, require_labelled};
+use crate::plan::wait;
+
+/// The annotation of an image that this program builds. Who builds an image is decided once, when it is created.
+pub(crate) const OWN_BUILDER: &str = "capm3";
+
+/// The network data of the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::plan) enum NetworkSource {
+    /// The Secret.
+    Secret,
+    /// They are part of the image, so the node has none.
+    Image,
+    /// The node keeps what it has.
+    Node,
+}
+
+/// The agent of the node and its network data. Creates and changes the PreprovisioningImage.
+pub(in crate::plan) fn choose(planner: &mut Planner<'_>) -> PlanResult<(Agent, NetworkSource)> {
+    planner.agent_wait = None;
+    if !planner.facts.settings.builds_agent_images {
+        return Ok((Agent::Configured, NetworkSource::Secret));
+    }
+    let Some((wanted, profile)) = wanted(planner) else {
+        return Ok(kept(planner));
+    };
+    if let Err(end) = require_usable_secret(planner, &wanted) {
+        return if is_erased(planner) {
+            Ok(kept(planner))
+        } else {
+            Err(end)
+        };
+    }
+    let image = match planner.facts.agent_image.object {
+        Observed::Unknown(ref why) => {
+            let message = format!("PreprovisioningImages cannot be read: {why}");
+            return Ok(wait_for(planner, AgentWait::Refused(message)));
+        }
+        Observed::Absent => {
+            let image = new_image(planner, &wanted);
+            return change(planner, Action::CreateAgentImage(Box::new(image)));
+        }
+        Observed::Present(image) => image,
+    };
+    if is_of_former_host(image, planner.uid) {
+        let message = "the image of a former host of this name is not gone; if that lasts, look at its finalizers";
+        return Ok(wait_for(planner, AgentWait::Pending(message.to_owned())));
+    }
+    let is_deleted = image.metadata.deletion_timestamp.is_some();
+    if !is_deleted && let Some(action) = correction(planner, image, &wanted) {
+        return change(planner, action);
+    }
+    let settings = &planner.facts.settings.node;
+    let secret = &planner.facts.agent_network;
+    let state = state_of(image, &wanted, secret, (&settings.ramdisks, &profile));
+    // Without the finalizer its builder may discard it at any time. Nothing boots an available machine.
+    let is_ready = has_finalizer(&image.metadata) && matches!(state, AgentState::Ready(_));
+    let is_used = is_ready && *planner.state() != State::Available;
+    if is_deleted && !is_used {
+        return release_deleted(planner, image);
+    }
+    match state {
+        AgentState::Ready(files) => Ok((Agent::Built(files), source(image))),
+        AgentState::Failed(message) => Ok(wait_for(planner, AgentWait::Failed(message))),
+        AgentState::Pending(message) => Ok(wait_for(planner, AgentWait::Pending(message))),
+    }
+}
+
+/// Requires the agent that is built for the host, before an order that boots it.
+// differs: `agent-image-wait`. The Go manager deploys with an image of an earlier state of the host.
+pub(in crate::plan) fn require_ready(planner: &mut Planner<'_>) -> PlanResult<()> {
+    let Some(waits) = planner.agent_wait.take() else {
+        return Ok(());
+    };
+    let name = planner.host().metadata.name.clone().unwrap_or_default();
+    let (reason, message, next) = match waits {
+        AgentWait::Failed(message) => {
+            let message = format!(
+                "the builder of PreprovisioningImage {name} reports: {message}; correct what it names, in the host or in the \
+                 configuration of the builder"
+            );
+            let next = wait::on_agent_image(&message);
+            return Err(Decision::Fail(Failure::until(ErrorType::Registration, message, next)));
+        }
+        AgentWait::Pending(why) => {
+            let message = format!(
+                "PreprovisioningImage {name} is not ready: {why}. If that lasts, look at its conditions; if no builder of \
+                 images runs, start one, or set DEPLOY_ISO_URL, or DEPLOY_KERNEL_URL and DEPLOY_RAMDISK_URL, and delete the \
+                 PreprovisioningImage"
+            );
+            let next = wait::on_agent_image(&message);
+            (reason::AGENT_IMAGE_PENDING, message, next)
+        }
+        AgentWait::Refused(why) => {
+            let message = format!(
+                "PreprovisioningImage {name} cannot be created or changed: {why}. Allow it (rights, quotas and webhooks of the \
+                 namespace, and the definition of the kind); it is tried again every few minutes"
+            );
+            let next = wait::for_agent_image(&message);
+            (reason::AGENT_IMAGE_REFUSED, message, next)
+        }
+    };
+    Err(hold(planner, reason, message, next))
+}
+
+fn hold(planner: &mut Planner<'_>, reason: Reason, message: String, next: Next) -> Decision {
+    let mut recorded = planner.host().status.conditions.iter();
+    if !recorded.any(|condition| condition.type_ == HELD && condition.reason == reason.as_str()) {
+        planner.count(Count::One("metal3_waiting_for_preprov_image_total"));
+    }
+    planner.withheld = Some(Withheld { reason, message });
+    Decision::Wait(next)
+}
+
+/// Removes the finalizer of a deleted host from its image.
+pub(in crate::plan) fn release(planner: &mut Planner<'_>) {
+    if !planner.facts.settings.builds_agent_images {
+        return;
+    }
+    if let Observed::Present(image) = planner.facts.agent_image.object
+        && let Some(action) = without_finalizer(image)
+    {
+        planner.add(action);
+    }
+}
+
+/// The image that the host asks for now; `None` while nothing of the host boots an agent that is built for it.
+fn wanted(planner: &Planner<'_>) -> Option<(PreprovisioningImageSpec, Profile)> {
+    let host = planner.host();
+    let spec = &host.spec;
+    let is_needed = match planner.state() {
+        State::Inspecting => spec.inspection_mode != Some(InspectionMode::Fast),
+        State::Deprovisioning => spec.automated_cleaning_mode != Some(AutomatedCleaningMode::Disabled),
+        State::Preparing | State::Available | State::Ready | State::Provisioning => true,
+        _ => false,
+    };
+    // differs: `agent-image-erasure`. The Go manager waits for the builder before it erases the machine of a deleted host.
+    if !is_needed || planner.is_deleting() {
+        return None;
+    }
+    let settings = &planner.facts.settings.node;
+    let address = spec.bmc.as_ref().map_or("", |bmc| &bmc.address);
+    let profile = BmcEndpoint::of(address, settings).ok()?.profile();
+    let hardware = host.status.hardware.as_ref();
+    let inspected = hardware.and_then(|hardware| hardware.cpu.as_ref()?.arch.clone());
+    let is_given = |text: &String| !text.is_empty();
+    let architecture = spec.architecture.clone().filter(is_given);
+    let architecture = architecture.or(inspected.filter(is_given));
+    let wanted = PreprovisioningImageSpec {
+        network_data_name: spec.preprovisioning_network_data_name.clone().filter(is_given),
+        architecture: Some(architecture.unwrap_or_else(|| settings.own_architecture.clone())),
+        accept_formats: accepted(&profile),
+    };
+    Some((wanted, profile))
+}
+
+/// Whether the system of the machine is removed, which waits for no builder.
+fn is_erased(planner: &Planner<'_>) -> bool {
+    *planner.state() == State::Deprovisioning
+}
+
+/// A builder reads the Secret that the image names: the owner of the Secret must have labelled it for hosts.
+fn require_usable_secret(planner: &Planner<'_>, wanted: &PreprovisioningImageSpec) -> PlanResult<()> {
+    let Some(name) = &wanted.network_data_name else {
+        return Ok(());
+    };
+    match planner.facts.agent_network {
+        Observed::Unknown(_) => Err(Decision::read(Read::AgentNetwork)),
+        Observed::Absent => Ok(()),
+        Observed::Present(secret) => require_labelled(planner, name, secret, AGENT_NETWORK_FIELD),
+    }
+}
+
+/// The agent that the node has, or the configured one for a node without any.
+fn kept(planner: &Planner<'_>) -> (Agent, NetworkSource) {
+    let has_own = matches!(planner.facts.own_node(), Some((node, _)) if has_agent(node));
+    let name = planner.host().spec.preprovisioning_network_data_name.as_deref();
+    let source = match name.filter(|name| !name.is_empty()) {
+        Some(_) if has_own => NetworkSource::Node,
+        Some(_) | None => NetworkSource::Secret,
+    };
+    (Agent::Kept, source)
+}
+
+fn wait_for(planner: &mut Planner<'_>, waits: AgentWait) -> (Agent, NetworkSource) {
+    // differs: `agent-image-erasure`. The Go manager waits.
+    planner.agent_wait = Some(waits).filter(|_| !is_erased(planner));
+    kept(planner)
+}
+
+/// Changes the image, unless the API server refused that some minutes ago.
+fn change(planner: &mut Planner<'_>, action: Action) -> PlanResult<(Agent, NetworkSource)> {
+    if let Some(why) = planner.facts.agent_image.refused {
+        return Ok(wait_for(planner, AgentWait::Refused(why.to_owned())));
+    }
+    planner.add(action);
+    Err(Decision::Wait(Next::Requeue))
+}
+
+fn source(image: &PreprovisioningImage) -> NetworkSource {
+    match is_own(image) {
+        // A configured image is the same for all hosts.
+        // differs: `agent-image-network`. The Go manager gives the agent no network data then.
+        true => NetworkSource::Secret,
+        false => NetworkSource::Image,
+    }
+}
+
+/// Whether this program builds the image.
+pub(crate) fn is_own(image: &PreprovisioningImage) -> bool {
+    let annotations = image.metadata.annotations.as_ref();
+    annotations
+        .and_then(|all| all.get(AGENT_IMAGE_BUILDER_ANNOTATION))
+        .map(String::as_str)
+        == Some(OWN_BUILDER)
+}
+
+fn is_of_former_host(image: &PreprovisioningImage, uid: &str) -> bool {
+    let mut owners = image.metadata.owner_references.iter().flatten();
+    owners.any(|owner| owner.kind == BareMetalHost::KIND && owner.uid != uid)
+}
+
+fn has_finalizer(metadata: &ObjectMeta) -> bool {
+    let mut finalizers = metadata.finalizers.iter().flatten();
+    finalizers.any(|one| one == AGENT_IMAGE_HOST_FINALIZER)
+}
+
+/// Lets an image go that is deleted and is not what the host asks for, or that nothing needs now, unless its machine boots it.
+// differs: `agent-image-deleted`. The Go manager uses it for as long as the host exists.
+fn release_deleted(planner: &mut Planner<'_>, image: &PreprovisioningImage) -> PlanResult<(Agent, NetworkSource)> {
+    let is_booted = matches!(planner.facts.own_node(), Some((node, _)) if node.provision_state.is_transitional());
+    match without_finalizer(image) {
+        Some(action) if !is_booted => change(planner, action),
+        _ => {
+            let message = "it is deleted, and another one is created once it is gone; look at its finalizers";
+            Ok(wait_for(planner, AgentWait::Pending(message.to_owned())))
+        }
+    }
+}
+
+fn without_finalizer(image: &PreprovisioningImage) -> Option<Action> {
+    let mut wanted = image.clone();
+    if let Some(finalizers) = &mut wanted.metadata.finalizers {
+        finalizers.retain(|one| one != AGENT_IMAGE_HOST_FINALIZER);
+    }
+    patch(image, &wanted)
+}
+
+/// The change that the image needs, if any.
+fn correction(
+    planner: &Planner<'_>,
+    image: &PreprovisioningImage,
+    wanted: &PreprovisioningImageSpec,
+) -> Option<Action> {
+    let mut corrected = image.clone();
+    let metadata = &mut corrected.metadata;
+    if !has_finalizer(metadata) {
+        let finalizers = metadata.finalizers.get_or_insert_default();
+        finalizers.push(AGENT_IMAGE_HOST_FINALIZER.to_owned());
+    }
+    if let Some(labels) = &planner.host().metadata.labels {
+        metadata.labels.get_or_insert_default().extend(labels.clone());
+    }
+    corrected.spec = wanted.clone();
+    patch(image, &corrected)
+}
+
+fn patch(from: &PreprovisioningImage, to: &PreprovisioningImage) -> Option<Action> {
+    let version = ResourceVersion::parse(from.metadata.resource_version.as_deref()?).ok()?;
+    let patch = Changes::between(&document(from), &document(to)).main?;
+    Some(Action::PatchAgentImage(patch.with_precondition(&version)))
+}
+
+fn new_image(planner: &Planner<'_>, wanted: &PreprovisioningImageSpec) -> PreprovisioningImage {
+    let host = &planner.host().metadata;
+    let owner = OwnerReference {
+        api_version: "metal3.io/v1alpha1".to_owned(),
+        kind: BareMetalHost::KIND.to_owned(),
+        name: host.name.clone().unwrap_or_default(),
+        uid: planner.uid.to_owned(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    };
+    let ramdisks = &planner.facts.settings.node.ramdisks;
+    let builder = (AGENT_IMAGE_BUILDER_ANNOTATION.to_owned(), OWN_BUILDER.to_owned());
+    let is_own = ramdisks.serves(wanted.architecture.as_deref().unwrap_or_default());
+    PreprovisioningImage {
+        metadata: ObjectMeta {
+            name: host.name.clone(),
+            namespace: host.namespace.clone(),
+            labels: host.labels.clone(),
+            annotations: is_own.then(|| [builder].into()),
+            owner_references: Some(vec![owner]),
+            finalizers: Some(vec![AGENT_IMAGE_HOST_FINALIZER.to_owned()]),
+            ..ObjectMeta::default()
+        },
+        spec: wanted.clone(),
+        ..PreprovisioningImage::default()
+    }
+}
