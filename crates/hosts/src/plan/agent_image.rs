@@ -1,8 +1,8 @@
 //! The agent of a host with `--build-preprov-image`: the PreprovisioningImage of the host, and what its node boots.
 //!
 //! The image is requested as soon as a state may boot the agent, and required before each order that boots it. A deleted
-//! host, and one whose system is removed, wait for no builder: their machine is erased by the agent that the node has, or
-//! else by the configured one.
+//! host, and one whose system is removed, wait for no builder: their machine is erased by the image if it is ready, by the
+//! agent that the node has, or else by the configured one.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use metal3_api::kind::Kind as _;
@@ -52,12 +52,13 @@ pub(in crate::plan) fn choose(planner: &mut Planner<'_>) -> PlanResult<(Agent, N
     let Some((wanted, profile)) = wanted(planner) else {
         return Ok(kept(planner));
     };
-    if let Err(end) = require_usable_secret(planner, &wanted) {
-        return if is_erased(planner) {
-            Ok(kept(planner))
-        } else {
-            Err(end)
-        };
+    match require_usable_secret(planner, &wanted) {
+        Err(end @ Decision::Read(_)) => return Err(end),
+        Err(_) if is_erased(planner) || planner.is_deleting() => return Ok(kept(planner)),
+        usable => usable?,
+    }
+    if planner.is_deleting() {
+        return Ok(ready_or_kept(planner, &wanted, &profile));
     }
     let image = match planner.facts.agent_image.object {
         Observed::Unknown(ref why) => {
@@ -162,8 +163,7 @@ fn wanted(planner: &Planner<'_>) -> Option<(PreprovisioningImageSpec, Profile)> 
         State::Preparing | State::Available | State::Ready | State::Provisioning => true,
         _ => false,
     };
-    // differs: `agent-image-erasure`. The Go manager waits for the builder before it erases the machine of a deleted host.
-    if !is_needed || planner.is_deleting() {
+    if !is_needed {
         return None;
     }
     let settings = &planner.facts.settings.node;
@@ -196,6 +196,27 @@ fn require_usable_secret(planner: &Planner<'_>, wanted: &PreprovisioningImageSpe
         Observed::Unknown(_) => Err(Decision::read(Read::AgentNetwork)),
         Observed::Absent => Ok(()),
         Observed::Present(secret) => require_labelled(planner, name, secret, AGENT_NETWORK_FIELD),
+    }
+}
+
+/// For a deleted host, which neither creates nor changes an image: what is ready, or what its node has.
+// differs: `agent-image-erasure`. The Go manager waits for the builder before it erases the machine.
+fn ready_or_kept(
+    planner: &Planner<'_>,
+    wanted: &PreprovisioningImageSpec,
+    profile: &Profile,
+) -> (Agent, NetworkSource) {
+    let ramdisks = &planner.facts.settings.node.ramdisks;
+    let secret = &planner.facts.agent_network;
+    match planner.facts.agent_image.object {
+        // Without the finalizer its builder may discard it at any time.
+        Observed::Present(image) if has_finalizer(&image.metadata) && !is_of_former_host(image, planner.uid) => {
+            match state_of(image, wanted, secret, (ramdisks, profile)) {
+                AgentState::Ready(files) => (Agent::Built(files), source(image)),
+                AgentState::Failed(_) | AgentState::Pending(_) => kept(planner),
+            }
+        }
+        _ => kept(planner),
     }
 }
 

@@ -147,6 +147,9 @@ pub(super) fn images() -> Vec<Row> {
         flagged(deprovisioning().deleted().node("active")).live().row("a deleted host without an image", "requests deleted, waits for the node"),
         with_usual(flagged(deprovisioning().deleted().node("active"))).live().row("the same, and an agent is configured", "requests change node, replan"),
         with_usual(booting(flagged(deprovisioning().deleted()), "active")).live().row("the same, and the node has the last one", "requests deleted, waits for the node"),
+        built(deprovisioning().deleted().node_with("active", json!({ "driver_info": { "deploy_iso": "http://192.0.2.9/old.iso" } }))).live().row("a deleted host whose image is ready", "requests change node, replan"),
+        booting(built(deprovisioning().deleted()), "active").live().row("the same, and the node has it", "requests deleted, waits for the node"),
+        with_image(deprovisioning().deleted().node_with("active", json!({ "driver_info": { "deploy_iso": "http://192.0.2.9/old.iso" } })), json!({ "status": null })).live().row("a deleted host whose image is not ready", "requests deleted, waits for the node"),
         built(Fixture::new("deleting").deleted().no_node()).row("the end of a deletion", "changes Secret bmc, changes the image of the agent, changes the host, replan"),
         flagged(Fixture::new("deleting").deleted().no_node()).row("the same without an image", "changes Secret bmc, changes the host, replan"),
     ]
