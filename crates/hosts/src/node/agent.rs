@@ -117,7 +117,7 @@ impl Agent {
                 keys
             }
             Self::Built(files) => files.driver_info(),
-            Self::Kept if found.is_some_and(has_agent) => Keys::new(),
+            Self::Kept if found.is_some_and(|node| has_agent(node, profile)) => Keys::new(),
             Self::Kept => {
                 let accepted = accepted(profile);
                 let usual = ramdisks.offer(architecture, &accepted);
@@ -137,12 +137,11 @@ impl Agent {
     }
 }
 
-/// Whether the record of the node names an agent.
+/// Whether the record of the node names an agent that a machine with this BMC boots.
 #[must_use]
-pub fn has_agent(node: &Node) -> bool {
-    [ISO, INITRAMFS]
-        .iter()
-        .any(|key| node.driver_info.text(key).is_some_and(|url| !url.is_empty()))
+pub fn has_agent(node: &Node, profile: &Profile) -> bool {
+    let names = |key| node.driver_info.text(key).is_some_and(|url| !url.is_empty());
+    names(INITRAMFS) || (profile.iso_preprovisioning_image && names(ISO))
 }
 
 /// The formats that a machine with this BMC boots, the preferred one first.

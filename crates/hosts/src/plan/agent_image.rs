@@ -167,8 +167,7 @@ fn wanted(planner: &Planner<'_>) -> Option<(PreprovisioningImageSpec, Profile)> 
         return None;
     }
     let settings = &planner.facts.settings.node;
-    let address = spec.bmc.as_ref().map_or("", |bmc| &bmc.address);
-    let profile = BmcEndpoint::of(address, settings).ok()?.profile();
+    let profile = profile(planner)?;
     let hardware = host.status.hardware.as_ref();
     let inspected = hardware.and_then(|hardware| hardware.cpu.as_ref()?.arch.clone());
     let is_given = |text: &String| !text.is_empty();
@@ -180,6 +179,12 @@ fn wanted(planner: &Planner<'_>) -> Option<(PreprovisioningImageSpec, Profile)> 
         accept_formats: accepted(&profile),
     };
     Some((wanted, profile))
+}
+
+fn profile(planner: &Planner<'_>) -> Option<Profile> {
+    let address = planner.host().spec.bmc.as_ref().map_or("", |bmc| &bmc.address);
+    let endpoint = BmcEndpoint::of(address, &planner.facts.settings.node).ok()?;
+    Some(endpoint.profile())
 }
 
 /// Whether the system of the machine is removed, which waits for no builder.
@@ -222,7 +227,10 @@ fn ready_or_kept(
 
 /// The agent that the node has, or the configured one for a node without any.
 fn kept(planner: &Planner<'_>) -> (Agent, NetworkSource) {
-    let has_own = matches!(planner.facts.own_node(), Some((node, _)) if has_agent(node));
+    let has_own = match (planner.facts.own_node(), profile(planner)) {
+        (Some((node, _)), Some(profile)) => has_agent(node, &profile),
+        _ => false,
+    };
     let name = planner.host().spec.preprovisioning_network_data_name.as_deref();
     let source = match name.filter(|name| !name.is_empty()) {
         Some(_) if has_own => NetworkSource::Node,

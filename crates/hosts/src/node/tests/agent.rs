@@ -79,6 +79,30 @@ fn node_without_an_agent_gets_the_configured_one() {
     assert_eq!(new.driver_info["deploy_iso"], "http://192.0.2.9/usual.iso");
 }
 
+/// The BMC has another address scheme than at the deployment.
+#[test]
+fn agent_that_the_bmc_cannot_boot_is_not_kept() {
+    let created = Record::created(record(&iso("one")).creation());
+    let usual = Ramdisk {
+        kernel: Some("http://192.0.2.9/k".to_owned()),
+        initramfs: Some("http://192.0.2.9/r".to_owned()),
+        iso: None,
+    };
+    let ramdisks = Ramdisks {
+        usual,
+        ..Ramdisks::default()
+    };
+    let settings = NodeSettings { ramdisks, ..settings() };
+    let keeps_iso = |address: &str| {
+        let host = host(json!({ "bmc": bmc(address) }));
+        let record = wanted(&host, &settings).with_agent(Agent::Kept).unwrap();
+        let changes = record.changes(&created.shown(), Passwords::AsSent).unwrap();
+        !lines(&changes.patch).contains(&"/driver_info/deploy_iso".to_owned())
+    };
+    assert!(keeps_iso(VIRTUAL_MEDIA));
+    assert!(!keeps_iso("redfish://192.0.2.1/redfish/v1/Systems/1"));
+}
+
 #[test]
 fn agent_with_a_control_character_is_invalid_and_none_is_shown() {
     let host = host(json!({ "bmc": bmc(VIRTUAL_MEDIA) }));
