@@ -6,7 +6,6 @@ use metal3_domain::names::{HostKey, Namespace, ObjectName};
 use metal3_ironic::Error;
 use metal3_ironic::calls::{NodeRef, hardware};
 use metal3_ironic::model::node::Node;
-use metal3_ironic::model::state::ProvisionState;
 use metal3_runtime::cache::{Key, SharedCache};
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::write::{NoCache, Writer};
@@ -91,10 +90,7 @@ impl Observer {
 
 /// For what Ironic may have inserted a disc itself.
 fn drive_use(node: &Node) -> DriveUse {
-    use ProvisionState::{CleanHold, DeployHold, Rescue, ServiceHold};
-    let state = &node.provision_state;
-    let has_agent = matches!(state, CleanHold | DeployHold | ServiceHold | Rescue);
-    match state.is_transitional() || has_agent {
+    match may_run_agent(node) {
         true => DriveUse::Agent,
         false if runs_from_disc(node) => DriveUse::LiveImage,
         false => DriveUse::None,

@@ -27,6 +27,13 @@ pub enum Drive {
     Silent,
 }
 
+/// Whether Ironic boots its agent on the machine, or may be about to.
+pub(crate) fn may_run_agent(node: &Node) -> bool {
+    use ProvisionState::{CleanHold, DeployHold, Rescue, ServiceHold};
+    let state = &node.provision_state;
+    state.is_transitional() || matches!(state, CleanHold | DeployHold | ServiceHold | Rescue)
+}
+
 impl Drive {
     /// Reads the drives of a node.
     #[must_use]

@@ -34,6 +34,8 @@ pub(super) enum NodeView {
         is_locked: bool,
         /// Whether its record names the image of the object.
         names_image: bool,
+        /// Whether Ironic boots its agent on the machine, or may be about to.
+        runs_agent: bool,
     },
 }
 

@@ -11,6 +11,7 @@ use super::facts::{Facts, HostView, NodeView, Read};
 use super::kinds::Finalized;
 use crate::live::{GoManagerCheck, NodeSearch, Reading, Search};
 use crate::needs::UnservedKinds;
+use crate::node::drive::may_run_agent;
 use crate::plan::object::is_moving;
 
 pub(super) struct Observer {
@@ -51,6 +52,7 @@ impl Observer {
                 let view = NodeView::Present {
                     is_locked: node.reservation.is_some(),
                     names_image: object.is_named_by(&node),
+                    runs_agent: may_run_agent(&node),
                 };
                 Reading::Known(view)
             }

@@ -86,7 +86,7 @@ fn of_finalizers(facts: &Facts) -> Step {
         // The controller of hosts removes it. Nothing reports when that host is gone.
         return quiet(STILL_IN_USE, "its host uses it".to_owned(), HOST_GRACE);
     }
-    let names_image = match &facts.node {
+    let (names_image, runs_agent) = match &facts.node {
         Reading::NotRead => return Step::Read(Read::Node),
         Reading::Failed(why) => {
             return unknown(
@@ -103,15 +103,26 @@ fn of_finalizers(facts: &Facts) -> Step {
                 deleted_for,
             );
         }
-        Reading::Known(NodeView::Present { names_image, .. }) => *names_image,
+        Reading::Known(NodeView::Present {
+            names_image,
+            runs_agent,
+            ..
+        }) => (*names_image, *runs_agent),
     };
-    if names_image {
+    if names_image && !is_let_go(facts, finalizer, runs_agent) {
         return in_use(
             "the node of its host boots from this image",
             "wait until the host is registered again without it, or start the Go manager of hosts again",
         );
     }
     Step::Remove(finalizer)
+}
+
+/// Whether nothing boots this image of an agent any more, though the record of the node names it: the host has removed its
+/// finalizer, and waits until the image is gone to get another one.
+fn is_let_go(facts: &Facts, finalizer: &str, runs_agent: bool) -> bool {
+    let is_released = matches!(facts.host, Reading::Known(HostView::Present)) && finalizer == IMAGE;
+    facts.server != Server::None && !runs_agent && is_released
 }
 
 /// Why others must be done with the object first.

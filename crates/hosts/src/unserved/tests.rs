@@ -24,7 +24,11 @@ fn facts(finalizers: &[&str]) -> Facts {
 }
 
 const fn node(is_locked: bool, names_image: bool) -> Reading<NodeView> {
-    Reading::Known(NodeView::Present { is_locked, names_image })
+    Reading::Known(NodeView::Present {
+        is_locked,
+        names_image,
+        runs_agent: false,
+    })
 }
 
 fn failed<T>() -> Reading<T> {
@@ -202,6 +206,22 @@ fn served_agent_image_is_let_go_by_what_serves_it_and_by_this_once_its_host_is_g
         };
         assert!(!shown.message.contains("no controller"), "{}", shown.message);
     }
+    // The host waits until an image that it has let go is gone. Its machine may still boot it.
+    let released = |runs_agent| Facts {
+        node: Reading::Known(NodeView::Present {
+            is_locked: false,
+            names_image: true,
+            runs_agent,
+        }),
+        ..served(Server::OtherBuilder, &[IMAGE])
+    };
+    assert_eq!(plan(&released(false)), Step::Remove(IMAGE));
+    assert_eq!(wait(&released(true)), Some((STILL_IN_USE, false)));
+    let elsewhere = Facts {
+        host: Reading::Known(HostView::Absent),
+        ..released(false)
+    };
+    assert_eq!(wait(&elsewhere), Some((STILL_IN_USE, false)));
     assert_eq!(plan(&served(Server::This, &[IMAGE])), Step::Done);
     assert_eq!(plan(&served(Server::OtherBuilder, &[IMAGE])), Step::Remove(IMAGE));
 }

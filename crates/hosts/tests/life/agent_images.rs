@@ -321,6 +321,19 @@ async fn deleted_image_is_used_while_the_machine_needs_it_and_replaced_then() {
     assert_eq!(image.metadata.labels.unwrap()["rack"], "7");
 }
 
+/// Its builder is gone: the machine that names it in Ironic does not hold it.
+#[tokio::test(start_paused = true)]
+async fn deleted_image_of_a_builder_that_is_gone_is_replaced() {
+    let env = env(Ramdisks::default());
+    env.host(1, json!({})).await;
+    serve(&env, BUILT).await;
+    env.until_state(1, "available").await;
+    let former = image_of(&env).await.unwrap().metadata.uid;
+    delete::<PreprovisioningImage>(&env, "host-1").await;
+    sleep(HOUR).await;
+    assert_ne!(image_of(&env).await.unwrap().metadata.uid, former);
+}
+
 /// Nothing holds it that is not there.
 #[tokio::test(start_paused = true)]
 async fn deleted_image_without_host_and_builder_disappears() {
