@@ -272,7 +272,8 @@ pub(crate) fn is_own(image: &PreprovisioningImage) -> bool {
         == Some(OWN_BUILDER)
 }
 
-fn is_of_former_host(image: &PreprovisioningImage, uid: &str) -> bool {
+/// Whether the image was made for an earlier host of this name.
+pub(crate) fn is_of_former_host(image: &PreprovisioningImage, uid: &str) -> bool {
     let mut owners = image.metadata.owner_references.iter().flatten();
     owners.any(|owner| owner.kind == BareMetalHost::KIND && owner.uid != uid)
 }

@@ -20,6 +20,8 @@ pub(super) enum Server {
 pub(super) enum HostView {
     Absent,
     Present,
+    /// The host of the object is gone, and another one has its name.
+    Successor,
     Paused,
     /// clusterctl deletes it, because it exists in another cluster now.
     Moving,

@@ -2,7 +2,7 @@
 
 use metal3_api::kind::Kind;
 use metal3_api::meta::{Condition, ConditionStatus, Time};
-use metal3_api::metal3::v1alpha1::PreprovisioningImage;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, PreprovisioningImage};
 use metal3_ironic::model::node::Node;
 use metal3_runtime::access::{Permits, verb};
 use metal3_runtime::condition::set_condition;
@@ -11,7 +11,7 @@ use metal3_runtime::reason::Reason;
 use super::facts::Server;
 use crate::needs::UnservedKinds;
 use crate::node::may_be;
-use crate::plan::agent_image::is_own;
+use crate::plan::agent_image::{is_of_former_host, is_own};
 
 /// Condition of an image that was not made.
 const ERROR: &str = "Error";
@@ -26,6 +26,11 @@ pub(super) trait Finalized: Kind {
 
     /// The name of the host, in the namespace of the object.
     fn host(&self) -> Option<&str>;
+
+    /// Whether the object is of an earlier host of that name.
+    fn is_of_former(&self, _: &BareMetalHost) -> bool {
+        false
+    }
 
     /// Whether the record of the node names what the object provides.
     fn is_named_by(&self, _: &Node) -> bool {
@@ -61,6 +66,10 @@ impl Finalized for PreprovisioningImage {
 
     fn host(&self) -> Option<&str> {
         self.metadata.name.as_deref()
+    }
+
+    fn is_of_former(&self, host: &BareMetalHost) -> bool {
+        is_of_former_host(self, host.metadata.uid.as_deref().unwrap_or_default())
     }
 
     fn is_named_by(&self, node: &Node) -> bool {

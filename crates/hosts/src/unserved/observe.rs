@@ -75,6 +75,7 @@ async fn host<K: Finalized>(object: &K, found: &mut Found, writer: &Writer<Unser
                 None => HostView::Absent,
                 Some(host) if is_moving(host) => HostView::Moving,
                 Some(host) if host.is_paused() => HostView::Paused,
+                Some(host) if object.is_of_former(host) => HostView::Successor,
                 Some(_) => HostView::Present,
             };
             found.host = host;

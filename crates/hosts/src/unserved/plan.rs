@@ -119,10 +119,14 @@ fn of_finalizers(facts: &Facts) -> Step {
 }
 
 /// Whether nothing boots this image of an agent any more, though the record of the node names it: the host has removed its
-/// finalizer, and waits until the image is gone to get another one.
+/// finalizer, or has never used it, and waits until the image is gone to get another one.
 fn is_let_go(facts: &Facts, finalizer: &str, runs_agent: bool) -> bool {
-    let is_released = matches!(facts.host, Reading::Known(HostView::Present)) && finalizer == IMAGE;
-    facts.server != Server::None && !runs_agent && is_released
+    let is_unused = match facts.host {
+        Reading::Known(HostView::Successor) => true,
+        Reading::Known(HostView::Present) => finalizer == IMAGE,
+        _ => false,
+    };
+    facts.server != Server::None && !runs_agent && is_unused
 }
 
 /// Why others must be done with the object first.
@@ -180,7 +184,7 @@ fn host(facts: &Facts, deleted_for: Duration) -> Option<Step> {
             "if that move was interrupted, repeat it",
             deleted_for,
         ),
-        Reading::Known(HostView::Absent | HostView::Present) => return None,
+        Reading::Known(HostView::Absent | HostView::Present | HostView::Successor) => return None,
     })
 }
 
@@ -192,7 +196,7 @@ fn own_finalizer(facts: &Facts) -> Option<&'static str> {
 }
 
 const fn is_host_absent(facts: &Facts) -> bool {
-    matches!(facts.host, Reading::Known(HostView::Absent))
+    matches!(facts.host, Reading::Known(HostView::Absent | HostView::Successor))
 }
 
 const UNSERVED: &str = "no controller of this program serves this kind, and ";

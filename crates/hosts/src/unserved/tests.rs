@@ -222,6 +222,15 @@ fn served_agent_image_is_let_go_by_what_serves_it_and_by_this_once_its_host_is_g
         ..released(false)
     };
     assert_eq!(wait(&elsewhere), Some((STILL_IN_USE, false)));
+    let of_former = |finalizers: &[&str], drive| Facts {
+        host: Reading::Known(HostView::Successor),
+        finalizers: finalizers.iter().map(|name| (*name).to_owned()).collect(),
+        ..released(drive)
+    };
+    let both = [HOST_OF_IMAGE, IMAGE];
+    assert_eq!(plan(&of_former(&both, DriveUse::None)), Step::Remove(HOST_OF_IMAGE));
+    assert_eq!(plan(&of_former(&[IMAGE], DriveUse::None)), Step::Remove(IMAGE));
+    assert_eq!(wait(&of_former(&both, DriveUse::Agent)), Some((STILL_IN_USE, false)));
     assert_eq!(plan(&served(Server::This, &[IMAGE])), Step::Done);
     assert_eq!(plan(&served(Server::OtherBuilder, &[IMAGE])), Step::Remove(IMAGE));
 }
