@@ -334,6 +334,27 @@ async fn deleted_image_of_a_builder_that_is_gone_is_replaced() {
     assert_ne!(image_of(&env).await.unwrap().metadata.uid, former);
 }
 
+/// A user removes the finalizer of the host by hand, and creates the host again.
+#[tokio::test(start_paused = true)]
+async fn image_of_a_former_host_makes_way_for_that_of_the_next() {
+    for ramdisks in [configured(), Ramdisks::default()] {
+        let env = env(ramdisks.clone());
+        env.host(1, json!({})).await;
+        if ramdisks == Ramdisks::default() {
+            serve(&env, BUILT).await;
+        }
+        env.until_state(1, "available").await;
+        let former = image_of(&env).await.unwrap().metadata.uid;
+        env.delete(1).await;
+        env.edit(1, json!({ "metadata": { "finalizers": null } })).await;
+        assert!(env.get(1).await.is_none());
+        env.make::<BareMetalHost>(env.document(1, &json!({}))).await;
+        env.cluster.collect_garbage();
+        sleep(HOUR).await;
+        assert_ne!(image_of(&env).await.unwrap().metadata.uid, former, "{ramdisks:?}");
+    }
+}
+
 /// Nothing holds it that is not there.
 #[tokio::test(start_paused = true)]
 async fn deleted_image_without_host_and_builder_disappears() {
