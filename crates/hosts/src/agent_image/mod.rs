@@ -24,6 +24,7 @@ use std::sync::Arc;
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::PreprovisioningImage;
 use metal3_domain::clock::Clock;
+use metal3_domain::uri::public_text;
 use metal3_runtime::cache::{Identity, Key};
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::patch::{Changes, MergePatch};
@@ -35,7 +36,7 @@ use crate::names::image_reason::OBJECT_UNREADABLE;
 use crate::needs::AgentImages;
 use crate::node::Ramdisks;
 use crate::reconciler::caches::Caches;
-use plan::{Facts, Step, plan};
+use plan::{Facts, Step, is_left, plan};
 pub use watches::ImageIndexes;
 
 /// The dependencies of the controller.
@@ -96,7 +97,13 @@ impl Reconciler for ImageReconciler {
         };
         let cache = &self.caches.agent_images;
         match plan(&facts) {
-            Step::Done => Ok(Next::Done),
+            Step::Done => {
+                if let Some(url) = image.status.image_url.as_deref().filter(|_| is_left(&facts)) {
+                    let url = public_text(url);
+                    tracing::info!(image = %key, url, "another builder serves this image, so DEPLOY_*_URL is not used");
+                }
+                Ok(Next::Done)
+            }
             Step::Own(owned) => {
                 if let Some(patch) = changes(key, &image, &owned)?.0 {
                     writer.patch::<PreprovisioningImage>(cache, key, patch).await?;

@@ -91,6 +91,12 @@ fn may_be_claimed(facts: &Facts<'_>) -> bool {
     }
 }
 
+/// Whether something is configured for an image of another builder.
+pub(super) fn is_left(facts: &Facts<'_>) -> bool {
+    let image = facts.image;
+    image.metadata.deletion_timestamp.is_none() && !is_own(image) && facts.ramdisks.serves(architecture(image))
+}
+
 fn owned(image: &PreprovisioningImage) -> PreprovisioningImage {
     let mut owned = image.clone();
     let annotations = owned.metadata.annotations.get_or_insert_default();

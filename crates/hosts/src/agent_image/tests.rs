@@ -251,6 +251,15 @@ fn image_of_another_builder_is_left_alone() {
             "the Go manager served it",
         ),
         (
+            with(
+                foreign(&[HOST, OWN], json!({ "imageUrl": "http://192.0.2.9/former" })),
+                &json!({ "metadata": { "annotations": { "preprovisioningimage.metal3.io/builder": "capm3" } } }),
+            ),
+            &everything,
+            "Ready True ImageSuccess Generated image, Error False ImageSuccess , iso, x86_64",
+            "handed over",
+        ),
+        (
             with(own(&spec), &json!({ "metadata": { "finalizers": [HOST] } })),
             &elsewhere,
             owns,

@@ -8,26 +8,22 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use metal3_api::kind::Kind as _;
 use metal3_api::metal3::names::{AGENT_IMAGE_BUILDER_ANNOTATION, AGENT_IMAGE_HOST_FINALIZER};
 use metal3_api::metal3::v1alpha1::{
-    AutomatedCleaningMode, BareMetalHost, ErrorType, InspectionMode, PreprovisioningImage, PreprovisioningImageSpec,
+    AutomatedCleaningMode, BareMetalHost, InspectionMode, PreprovisioningImage, PreprovisioningImageSpec,
     ProvisioningState as State,
 };
 use metal3_domain::bmc::Profile;
 use metal3_runtime::patch::Changes;
 use metal3_runtime::plan::Observed;
-use metal3_runtime::reason::Reason;
 use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::Next;
 
 use super::agent_state::{AgentState, AgentWait, state_of};
-use crate::action::{Action, Count};
+use crate::action::Action;
 use crate::facts::Read;
-use crate::names::{HELD, reason};
 use crate::node::agent::{accepted, has_agent};
 use crate::node::{Agent, BmcEndpoint};
-use crate::plan::error::Failure;
-use crate::plan::planner::{Decision, PlanResult, Planner, Withheld, document};
+use crate::plan::planner::{Decision, PlanResult, Planner, document};
 use crate::plan::secrets::{AGENT_NETWORK_FIELD, require_labelled};
-use crate::plan::wait;
 
 /// The annotation of an image that this program builds. Who builds an image is decided once, when it is created.
 pub(crate) const OWN_BUILDER: &str = "capm3";
@@ -93,52 +89,6 @@ pub(in crate::plan) fn choose(planner: &mut Planner<'_>) -> PlanResult<(Agent, N
         AgentState::Failed(message) => Ok(wait_for(planner, AgentWait::Failed(message))),
         AgentState::Pending(message) => Ok(wait_for(planner, AgentWait::Pending(message))),
     }
-}
-
-/// Requires the agent that is built for the host, before an order that boots it.
-// differs: `agent-image-wait`. The Go manager deploys with an image of an earlier state of the host.
-pub(in crate::plan) fn require_ready(planner: &mut Planner<'_>) -> PlanResult<()> {
-    let Some(waits) = planner.agent_wait.take() else {
-        return Ok(());
-    };
-    let name = planner.host().metadata.name.clone().unwrap_or_default();
-    let (reason, message, next) = match waits {
-        AgentWait::Failed(message) => {
-            let message = format!(
-                "the builder of PreprovisioningImage {name} reports: {message}; correct what it names, in the host or in the \
-                 configuration of the builder"
-            );
-            let next = wait::on_agent_image(&message);
-            return Err(Decision::Fail(Failure::until(ErrorType::Registration, message, next)));
-        }
-        AgentWait::Pending(why) => {
-            let message = format!(
-                "PreprovisioningImage {name} is not ready: {why}. If that lasts, look at its conditions; if no builder of \
-                 images runs, start one, or set DEPLOY_ISO_URL, or DEPLOY_KERNEL_URL and DEPLOY_RAMDISK_URL, and delete the \
-                 PreprovisioningImage"
-            );
-            let next = wait::on_agent_image(&message);
-            (reason::AGENT_IMAGE_PENDING, message, next)
-        }
-        AgentWait::Refused(why) => {
-            let message = format!(
-                "PreprovisioningImage {name} cannot be created or changed: {why}. Allow it (rights, quotas and webhooks of the \
-                 namespace, and the definition of the kind); it is tried again every few minutes"
-            );
-            let next = wait::for_agent_image(&message);
-            (reason::AGENT_IMAGE_REFUSED, message, next)
-        }
-    };
-    Err(hold(planner, reason, message, next))
-}
-
-fn hold(planner: &mut Planner<'_>, reason: Reason, message: String, next: Next) -> Decision {
-    let mut recorded = planner.host().status.conditions.iter();
-    if !recorded.any(|condition| condition.type_ == HELD && condition.reason == reason.as_str()) {
-        planner.count(Count::One("metal3_waiting_for_preprov_image_total"));
-    }
-    planner.withheld = Some(Withheld { reason, message });
-    Decision::Wait(next)
 }
 
 /// Removes the finalizer of a deleted host from its image.

@@ -7,6 +7,7 @@
 
 pub(crate) mod agent_image;
 pub(crate) mod agent_state;
+mod agent_wait;
 pub mod backoff;
 mod components_report;
 pub(crate) mod conditions;

@@ -16,7 +16,7 @@ use crate::facts::Read;
 use crate::node::bios::{self, Difference};
 use crate::node::firmware;
 use crate::node::raid::{self, RaidChange};
-use crate::plan::agent_image::require_ready;
+use crate::plan::agent_wait::require_ready;
 use crate::plan::ownership::has_no_other_instance;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::safety::{disruptive_transition, require_live, require_ownership};

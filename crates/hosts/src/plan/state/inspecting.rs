@@ -16,7 +16,7 @@ use super::shared::{
 use crate::facts::Read;
 use crate::names::reason;
 use crate::node::inventory;
-use crate::plan::agent_image::require_ready;
+use crate::plan::agent_wait::require_ready;
 use crate::plan::error::Failure;
 use crate::plan::object::{record_hardware, remove_annotation};
 use crate::plan::ownership::has_no_other_instance;

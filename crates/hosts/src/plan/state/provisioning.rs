@@ -29,7 +29,7 @@ use crate::action::{Count, Impact, Request};
 use crate::facts::{Read, Secret};
 use crate::names::reason;
 use crate::node::{Deployment, Instance, InstanceOwner, InvalidHost, config_drive, hints, raid};
-use crate::plan::agent_image::require_ready;
+use crate::plan::agent_wait::require_ready;
 use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
 use crate::plan::planner::{Decision, PlanResult, Planner};
