@@ -278,7 +278,8 @@ pub fn restrictions(host: &BareMetalHost, found: &Node) -> Changes {
     changes.done()
 }
 
-fn is_cleaned(host: &BareMetalHost) -> bool {
+/// Whether Ironic cleans the machine of this host by itself.
+pub(crate) fn is_cleaned(host: &BareMetalHost) -> bool {
     host.spec.automated_cleaning_mode != Some(AutomatedCleaningMode::Disabled)
 }
 

@@ -28,6 +28,7 @@ use super::volumes::root_device_hints;
 use crate::action::{Count, Impact, Request};
 use crate::facts::{Read, Secret};
 use crate::names::reason;
+use crate::node::registration::is_cleaned;
 use crate::node::{Deployment, Instance, InstanceOwner, InvalidHost, config_drive, hints, raid};
 use crate::plan::agent_wait::require_ready;
 use crate::plan::error::Failure;
@@ -50,7 +51,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         S::Manageable | S::Available if raid::lacks_recorded(planner.host(), node) => lost_volumes(planner, node),
         S::Manageable => {
             require_operable(planner, node)?;
-            require_ready(planner)?;
+            require_agent(planner, &instance)?;
             require_slot(planner)?;
             disruptive_transition(planner, node, Transition::Provide, why(&asked))?;
             clear_error(planner);
@@ -96,6 +97,14 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             node,
             "End the hold or the rescue in Ironic, so that the node continues",
         )),
+    }
+}
+
+/// Without the cleaning nothing boots the agent before a live image.
+fn require_agent(planner: &mut Planner<'_>, instance: &Instance) -> PlanResult<()> {
+    match is_cleaned(planner.host()) || !instance.is_live_iso() {
+        true => require_ready(planner),
+        false => Ok(()),
     }
 }
 

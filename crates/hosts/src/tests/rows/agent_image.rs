@@ -138,6 +138,8 @@ pub(super) fn images() -> Vec<Row> {
         with_image(asked(), json!({ "status": null })).row("the same with an image to deploy", "writes the status, to provisioning, replan"),
         with_image(provisioning().node("available"), json!({ "status": null })).row("a deployment", WAITS),
         with_image(provisioning().node("manageable"), json!({ "status": null })).row("a cleaning before it", WAITS),
+        with_image(live_image(&json!("disabled")), json!({ "status": null })).row("no cleaning before a live image", "requests provide, waits for the node"),
+        with_image(live_image(&json!("metadata")), json!({ "status": null })).row("a cleaning before a live image", WAITS),
         with_image(provisioning().node("wait call-back"), json!({ "status": null })).row("a deployment that has begun", "waits for the node"),
         with_image(preparing().node("manageable"), json!({ "status": null })).row("a host with nothing to prepare", "writes the status, to available, replan"),
         with_image(preparing().node("manageable").spec(json!({ "raid": { "hardwareRAIDVolumes": [{ "level": "1" }] } })), json!({ "status": null })).row("a cleaning that prepares", WAITS),
@@ -154,6 +156,21 @@ pub(super) fn images() -> Vec<Row> {
         built(Fixture::new("deleting").deleted().no_node()).row("the end of a deletion", "changes Secret bmc, changes the image of the agent, changes the host, replan"),
         flagged(Fixture::new("deleting").deleted().no_node()).row("the same without an image", "changes Secret bmc, changes the host, replan"),
     ]
+}
+
+/// Nothing boots the agent when a live image is deployed.
+fn live_image(cleaning: &Value) -> Fixture {
+    let iso =
+        json!({ "url": "http://192.0.2.9/live.iso", "format": "live-iso", "checksum": null, "checksumType": null });
+    provisioning()
+        .spec(json!({ "image": iso, "automatedCleaningMode": cleaning }))
+        .status(json!({ "lastAttemptedImage": null }))
+        .node_with(
+            "manageable",
+            json!({ "automated_clean": cleaning == "metadata", "deploy_interface": "ramdisk" }),
+        )
+        .with(|fixture| fixture.slot = Some(SlotState::Granted))
+        .live()
 }
 
 fn deprovisioning() -> Fixture {
