@@ -150,6 +150,19 @@ fn image_gets_what_is_configured_for_its_formats_and_its_architecture() {
             initrd,
             ready("usual-ramdisk, usual-kernel, aarch64"),
         ),
+        // A kernel of the architecture shows that the usual pair is of another one.
+        (
+            arm(
+                pair("usual"),
+                Ramdisk {
+                    kernel: url("arm-kernel"),
+                    ..Ramdisk::default()
+                },
+            ),
+            "aarch64",
+            both,
+            no_architecture("aarch64"),
+        ),
         // A usual ISO may be of another architecture.
         (
             arm(iso("iso"), pair("arm")),

@@ -162,7 +162,8 @@ pub enum NotOffered {
 
 impl Ramdisks {
     /// What is configured for a machine of this architecture that accepts these formats. What the architecture has of its
-    /// own comes first, in any of the formats: the usual one may be of another architecture.
+    /// own comes first, in any of the formats: the usual one may be of another architecture. A kernel or a ramdisk of the
+    /// architecture without the other is not completed: the usual pair is of another architecture then, too.
     ///
     /// # Errors
     /// When there is nothing. The formats are compared first.
@@ -173,9 +174,16 @@ impl Ramdisks {
             return Err(NotOffered::Format);
         }
         let own = self.by_architecture.get(&architecture.to_ascii_lowercase());
-        let mut candidates = own.into_iter().chain([&self.usual]);
-        let first = |ramdisk: &Ramdisk| accepted.iter().find_map(|format| files(ramdisk, *format));
-        candidates.find_map(first).ok_or(NotOffered::Architecture)
+        let has_part = own.is_some_and(|own| own.kernel.is_some() || own.initramfs.is_some());
+        let first = |ramdisk: &Ramdisk, hides_pair: bool| {
+            let mut formats = accepted
+                .iter()
+                .filter(|format| **format != Format::Initrd || !hides_pair);
+            formats.find_map(|format| files(ramdisk, *format))
+        };
+        own.and_then(|own| first(own, false))
+            .or_else(|| first(&self.usual, has_part))
+            .ok_or(NotOffered::Architecture)
     }
 
     /// Whether anything is configured for machines of this architecture.
