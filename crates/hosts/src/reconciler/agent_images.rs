@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use metal3_api::metal3::v1alpha1::PreprovisioningImage;
+use metal3_api::metal3::v1alpha1::{PreprovisioningImage, ProvisioningState};
 use metal3_domain::clock::Monotonic;
 use metal3_domain::uri::public_text;
 use metal3_runtime::cache::{Cache, Key};
@@ -81,9 +81,15 @@ impl Executor<'_> {
         let cache = &self.caches.agent_images;
         let written = self.writer.patch::<PreprovisioningImage>(cache, self.key, patch).await;
         if observed.host.metadata.deletion_timestamp.is_some() {
-            // The host keeps its finalizer until the image is released.
-            written?;
-            return Ok(Outcome::Done);
+            return match written {
+                // What it is refused would hold the host for ever. The controller of finalizers goes on once the host is gone.
+                Err(error) if is_refusal(error.kind) => {
+                    tracing::warn!(host = %self.key, why = refusal(&error), "the image of its agent is not released");
+                    Ok(Outcome::Done)
+                }
+                // The host keeps its finalizer until the image is released.
+                written => written.map(|_| Outcome::Done).map_err(Fault::from),
+            };
         }
         self.store_agent_image(written, observed)
     }
@@ -93,16 +99,11 @@ impl Executor<'_> {
         written: Result<Written<PreprovisioningImage>, WriteError>,
         observed: &mut Observations,
     ) -> Result<Outcome, Fault> {
-        let is_refusal = |kind| {
-            matches!(
-                kind,
-                WriteErrorKind::Invalid | WriteErrorKind::Forbidden | WriteErrorKind::NotFound
-            )
-        };
+        // An erasure waits for no image, and so for no webhook that answers for one.
+        let is_erased = observed.host.status.provisioning.state == ProvisioningState::Deprovisioning;
         match written {
-            Err(error) if is_refusal(error.kind) => {
-                let cause = std::error::Error::source(&error).map(ToString::to_string);
-                let why = public_text(&cause.unwrap_or_else(|| error.to_string()));
+            Err(error) if is_refusal(error.kind) || (is_erased && is_unanswered(error.kind)) => {
+                let why = refusal(&error);
                 tracing::warn!(host = %self.key, why, "the image of its agent is refused");
                 self.agent_images.record(self.key, why, self.clock.monotonic());
                 Ok(Outcome::ImageRefused)
@@ -117,4 +118,25 @@ impl Executor<'_> {
             }
         }
     }
+}
+
+/// Whether the same request is refused again.
+const fn is_refusal(kind: WriteErrorKind) -> bool {
+    matches!(
+        kind,
+        WriteErrorKind::Invalid | WriteErrorKind::Forbidden | WriteErrorKind::NotFound
+    )
+}
+
+/// Whether the server, or what it asks, cannot answer now.
+const fn is_unanswered(kind: WriteErrorKind) -> bool {
+    matches!(
+        kind,
+        WriteErrorKind::Terminating | WriteErrorKind::Throttled { .. } | WriteErrorKind::OutcomeUnknown
+    )
+}
+
+fn refusal(error: &WriteError) -> String {
+    let cause = std::error::Error::source(error).map(ToString::to_string);
+    public_text(&cause.unwrap_or_else(|| error.to_string()))
 }

@@ -273,6 +273,43 @@ async fn refused_image_is_named_in_a_condition_and_tried_again() {
     assert_eq!(held(env.get(1).await.as_ref()), None);
 }
 
+fn always(code: u16, verb: &'static str) -> Plan {
+    let refused = Fault::Refused {
+        code,
+        retry_after: None,
+    };
+    let rule = Rule::random(1000, refused);
+    Plan::none().with(rule.verb(verb).resource("preprovisioningimages"))
+}
+
+/// A webhook that is down answers for it.
+#[tokio::test(start_paused = true)]
+async fn image_that_cannot_be_created_stops_no_erasure() {
+    let env = env(configured());
+    env.host(1, json!({ "image": image() })).await;
+    env.until_state(1, "provisioned").await;
+    let api = env.api::<PreprovisioningImage>();
+    let released = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+    delete::<PreprovisioningImage>(&env, "host-1").await;
+    api.patch("host-1", &PatchParams::default(), &released).await.unwrap();
+    env.cluster.inject_for(&[CONTROLLER_USER], always(500, "create"));
+    env.edit(1, json!({ "spec": { "image": null } })).await;
+    env.until_state(1, "available").await;
+    env.machine(1, |machine| assert!(machine.disk.is_none()));
+    assert!(env.cluster.injected() > 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn image_that_cannot_be_released_stops_no_deletion() {
+    let env = env(configured());
+    env.host(1, json!({})).await;
+    env.until_state(1, "available").await;
+    env.cluster.inject_for(&[CONTROLLER_USER], always(403, "patch"));
+    env.delete(1).await;
+    env.until(1, "end", |host| host.is_none()).await;
+    assert!(env.cluster.injected() > 0);
+}
+
 #[tokio::test(start_paused = true)]
 async fn image_waits_for_its_network_data_and_follows_them() {
     let env = env(configured());
