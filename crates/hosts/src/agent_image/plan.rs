@@ -17,6 +17,10 @@ use crate::plan::agent_state::{ERROR, READY};
 /// The message of an image that is ready, as the Go manager writes it.
 const GENERATED: &str = "Generated image";
 
+/// The message of an ISO for a host that names network data.
+const WITHOUT_NETWORK: &str = "Generated image. The agent gets no network data: Ironic puts none into an ISO that is ready. \
+                               Set DEPLOY_KERNEL_URL and DEPLOY_RAMDISK_URL to have them used";
+
 /// What a decision knows.
 pub(super) struct Facts<'a> {
     pub(super) image: &'a PreprovisioningImage,
@@ -120,9 +124,15 @@ type NotServed = Option<(Reason, String)>;
 fn result(facts: &Facts<'_>) -> Result<Served, NotServed> {
     let spec = &facts.image.spec;
     let wrong = |message: String| Some((CONFIGURATION_ERROR, message));
+    let named = spec.network_data_name.clone().filter(|name| !name.is_empty());
+    let mut formats = spec.accept_formats.clone();
+    if named.is_some() {
+        // Ironic puts network data only into an ISO that it makes of a ramdisk.
+        formats.sort_by_key(|format| *format != Format::Initrd);
+    }
     let files = facts
         .ramdisks
-        .offer(architecture(facts.image), &spec.accept_formats)
+        .offer(architecture(facts.image), &formats)
         .map_err(|not_offered| {
             wrong(match not_offered {
                 NotOffered::Format => {
@@ -137,7 +147,7 @@ fn result(facts: &Facts<'_>) -> Result<Served, NotServed> {
                 ),
             })
         })?;
-    let Some(name) = spec.network_data_name.clone().filter(|name| !name.is_empty()) else {
+    let Some(name) = named else {
         return Ok((files, None));
     };
     match &facts.secret {
@@ -161,6 +171,10 @@ fn result(facts: &Facts<'_>) -> Result<Served, NotServed> {
 
 fn ready(facts: &Facts<'_>, files: AgentFiles, network: Option<SecretVersion>) -> PreprovisioningImage {
     let mut reported = facts.image.clone();
+    let message = match (&files, &network) {
+        (AgentFiles::Iso(_), Some(_)) => WITHOUT_NETWORK,
+        _ => GENERATED,
+    };
     let status = &mut reported.status;
     (status.format, status.image_url, status.kernel_url) = match files {
         AgentFiles::Iso(url) => (Some(Format::Iso), Some(url), None),
@@ -169,12 +183,7 @@ fn ready(facts: &Facts<'_>, files: AgentFiles, network: Option<SecretVersion>) -
     status.extra_kernel_params = None;
     status.architecture.clone_from(&facts.image.spec.architecture);
     status.network_data = network;
-    state(
-        facts,
-        &mut reported,
-        (READY, ConditionStatus::True),
-        (SUCCESS, GENERATED),
-    );
+    state(facts, &mut reported, (READY, ConditionStatus::True), (SUCCESS, message));
     state(facts, &mut reported, (ERROR, ConditionStatus::False), (SUCCESS, ""));
     reported
 }

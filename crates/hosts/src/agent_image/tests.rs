@@ -191,9 +191,21 @@ fn network_data_are_named_with_their_version() {
     let spec = json!({ "architecture": "x86_64", "acceptFormats": ["iso"], "networkDataName": "net" });
     let (image, ramdisks) = (own(&spec), usual(iso("iso")));
     let found = |secret| line(&decided(&image, &ramdisks, secret));
+    let without = "Ready True ImageSuccess Generated image. The agent gets no network data: Ironic puts none into an ISO that \
+                   is ready. Set DEPLOY_KERNEL_URL and DEPLOY_RAMDISK_URL to have them used, Error False ImageSuccess , ";
     assert_eq!(
         found(Observed::Present("7".to_owned())),
-        format!("{READY}iso, x86_64, 7")
+        format!("{without}iso, x86_64, 7")
+    );
+    // A ramdisk can have them.
+    let spec = json!({ "architecture": "x86_64", "acceptFormats": ["iso", "initrd"], "networkDataName": "net" });
+    let both = Ramdisk {
+        iso: url("iso"),
+        ..pair("usual")
+    };
+    assert_eq!(
+        line(&decided(&own(&spec), &usual(both), Observed::Present("7".to_owned()))),
+        format!("{READY}usual-ramdisk, usual-kernel, x86_64, 7")
     );
     assert_eq!(found(Observed::Unknown(UnknownReason::NotListed)), "nothing");
     assert_eq!(
