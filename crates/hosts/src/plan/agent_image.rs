@@ -236,14 +236,14 @@ fn has_finalizer(metadata: &ObjectMeta) -> bool {
 /// Lets an image go that is deleted and is not what the host asks for, or that nothing needs now, unless its machine boots it.
 // differs: `agent-image-deleted`. The Go manager uses it for as long as the host exists.
 fn release_deleted(planner: &mut Planner<'_>, image: &PreprovisioningImage) -> PlanResult<(Agent, NetworkSource)> {
-    let is_booted = matches!(planner.facts.own_node(), Some((node, _)) if node.provision_state.is_transitional());
-    match without_finalizer(image) {
-        Some(action) if !is_booted => change(planner, action),
-        _ => {
-            let message = "it is deleted, and another one is created once it is gone; look at its finalizers";
-            Ok(wait_for(planner, AgentWait::Pending(message.to_owned())))
+    if let Some(action) = without_finalizer(image) {
+        let node = planner.node()?;
+        if !node.is_some_and(|node| node.provision_state.is_transitional()) {
+            return change(planner, action);
         }
     }
+    let message = "it is deleted, and another one is created once it is gone; look at its finalizers";
+    Ok(wait_for(planner, AgentWait::Pending(message.to_owned())))
 }
 
 fn without_finalizer(image: &PreprovisioningImage) -> Option<Action> {

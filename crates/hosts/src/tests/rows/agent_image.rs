@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::Row;
 use super::given::{asked, available, inspecting, port, preparing, provisioned, provisioning, registering};
+use crate::facts::NodeFreshness;
 use crate::node::{Ramdisk, Ramdisks};
 use crate::tests::fixture::{Fixture, OTHER_UID, UID, at, secret};
 
@@ -117,6 +118,8 @@ pub(super) fn images() -> Vec<Row> {
         booting(with_image(to_inspect(), deleted_image(json!({}))), "manageable").live().row("a deleted image that is what the host asks for", "requests inspect, waits for the node"),
         with_image(to_inspect(), deleted_image(json!({ "spec": { "architecture": "aarch64" }, "status": { "architecture": "aarch64" } }))).row("a deleted image that is not what the host asks for", "changes the image of the agent, replan"),
         with_image(inspecting().node("inspect wait"), deleted_image(json!({ "spec": { "architecture": "aarch64" } }))).row("the same while its machine boots it", "waits for the node"),
+        with_image(inspecting(), deleted_image(json!({ "spec": { "architecture": "aarch64" } }))).row("the same with an unknown node", "reads the node"),
+        with_image(to_inspect().freshness(NodeFreshness::Stale), deleted_image(json!({ "spec": { "architecture": "aarch64" } }))).row("the same with a node before the last order", "waits for the node"),
         with_image(to_inspect(), deleted_image(json!({ "metadata": { "finalizers": ["example.org/other"] } }))).row("a deleted image that is let go", WAITS),
         // Network data.
         with_image(named(to_inspect()), net("39")).row("an image with an older version of the network data", WAITS),
