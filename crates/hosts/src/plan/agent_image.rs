@@ -72,8 +72,12 @@ pub(in crate::plan) fn choose(planner: &mut Planner<'_>) -> PlanResult<(Agent, N
         return Ok(wait_for(planner, AgentWait::Pending(message.to_owned())));
     }
     let is_deleted = image.metadata.deletion_timestamp.is_some();
+    let mut refused = None;
     if !is_deleted && let Some(action) = correction(planner, image, &wanted) {
-        return change(planner, action);
+        refused = planner.facts.agent_image.refused;
+        if refused.is_none() {
+            return change(planner, action);
+        }
     }
     let settings = &planner.facts.settings.node;
     let secret = &planner.facts.agent_network;
@@ -84,11 +88,15 @@ pub(in crate::plan) fn choose(planner: &mut Planner<'_>) -> PlanResult<(Agent, N
     if is_deleted && !is_used {
         return release_deleted(planner, image);
     }
-    match state {
-        AgentState::Ready(files) => Ok((Agent::Built(files), source(image))),
-        AgentState::Failed(message) => Ok(wait_for(planner, AgentWait::Failed(message))),
-        AgentState::Pending(message) => Ok(wait_for(planner, AgentWait::Pending(message))),
-    }
+    let waits = match (state, refused) {
+        // A label that the image may not have holds nothing up.
+        (AgentState::Ready(files), _) if is_ready => return Ok((Agent::Built(files), source(image))),
+        (AgentState::Ready(files), None) => return Ok((Agent::Built(files), source(image))),
+        (_, Some(why)) => AgentWait::Refused(why.to_owned()),
+        (AgentState::Failed(message), None) => AgentWait::Failed(message),
+        (AgentState::Pending(message), None) => AgentWait::Pending(message),
+    };
+    Ok(wait_for(planner, waits))
 }
 
 /// Removes the finalizer of a deleted host from its image.

@@ -7,16 +7,18 @@ use metal3_api::metal3::v1alpha1::{PreprovisioningImage, ProvisioningState};
 use metal3_domain::clock::Monotonic;
 use metal3_domain::uri::public_text;
 use metal3_runtime::cache::{Cache, Key};
-use metal3_runtime::patch::MergePatch;
+use metal3_runtime::patch::{Changes, MergePatch, apply};
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::Fault;
 use metal3_runtime::write::{WriteError, WriteErrorKind, Written};
 use parking_lot::Mutex;
+use serde_json::Value;
 
 use super::act::{Executor, Outcome};
 use super::firmware_reads::no_kind;
 use super::observations::Observations;
 use super::observer::Observer;
+use crate::plan::planner::document;
 use crate::plan::wait::AGENT_IMAGE_RETRY;
 
 /// Why an image was refused, and when.
@@ -79,6 +81,7 @@ impl Executor<'_> {
         observed: &mut Observations,
     ) -> Result<Outcome, Fault> {
         let cache = &self.caches.agent_images;
+        let sent = patch.clone().into_document();
         let written = self.writer.patch::<PreprovisioningImage>(cache, self.key, patch).await;
         if observed.host.metadata.deletion_timestamp.is_some() {
             return match written {
@@ -91,7 +94,18 @@ impl Executor<'_> {
                 written => written.map(|_| Outcome::Done).map_err(Fault::from),
             };
         }
+        if let Ok(Written::Object(object)) = &written
+            && !has_effect(&sent, object)
+        {
+            let why = "the API server accepts a change and does not store it: a webhook, or the definition of the kind, takes it back";
+            self.refuse_agent_image(why.to_owned());
+        }
         self.store_agent_image(written, observed)
+    }
+
+    fn refuse_agent_image(&self, why: String) {
+        tracing::warn!(host = %self.key, why, "the image of its agent is refused");
+        self.agent_images.record(self.key, why, self.clock.monotonic());
     }
 
     fn store_agent_image(
@@ -103,9 +117,7 @@ impl Executor<'_> {
         let is_erased = observed.host.status.provisioning.state == ProvisioningState::Deprovisioning;
         match written {
             Err(error) if is_refusal(error.kind) || (is_erased && is_unanswered(error.kind)) => {
-                let why = refusal(&error);
-                tracing::warn!(host = %self.key, why, "the image of its agent is refused");
-                self.agent_images.record(self.key, why, self.clock.monotonic());
+                self.refuse_agent_image(refusal(&error));
                 Ok(Outcome::ImageRefused)
             }
             written => {
@@ -118,6 +130,14 @@ impl Executor<'_> {
             }
         }
     }
+}
+
+/// Whether the object has what was sent.
+fn has_effect(sent: &Value, object: &PreprovisioningImage) -> bool {
+    let stored = document(object);
+    let mut repeated = stored.clone();
+    apply(sent, &mut repeated);
+    Changes::between(&stored, &repeated).is_empty()
 }
 
 /// Whether the same request is refused again.

@@ -1,11 +1,13 @@
 //! Images of agents that are built for each host (`--build-preprov-image`): by this program, and by another builder.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, PreprovisioningImage};
 use metal3_hosts::node::{Ramdisk, Ramdisks};
+use metal3_sim_cluster::Admission;
 use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -297,6 +299,30 @@ async fn image_that_cannot_be_created_stops_no_erasure() {
     env.until_state(1, "available").await;
     env.machine(1, |machine| assert!(machine.disk.is_none()));
     assert!(env.cluster.injected() > 0);
+}
+
+/// A policy removes a label that the host has.
+#[tokio::test(start_paused = true)]
+async fn change_that_a_webhook_takes_back_is_not_repeated_without_end() {
+    let env = env(configured());
+    let without_label = |_: &Admission<'_>, image: &mut Value| {
+        image["metadata"]["labels"] = Value::Null;
+        Ok(())
+    };
+    let kind = "PreprovisioningImage";
+    env.cluster.mutate("policy", "metal3.io", kind, Arc::new(without_label));
+    env.host(1, json!({})).await;
+    env.edit(1, json!({ "metadata": { "labels": { "rack": "7" } } })).await;
+    env.until_state(1, "available").await;
+    let patches = || {
+        env.cluster
+            .audit()
+            .of(CONTROLLER_USER, "patch", "preprovisioningimages")
+    };
+    let before = patches();
+    assert!(before < 10, "{before}");
+    sleep(HOUR).await;
+    assert!(patches() < before + 15, "{before} {}", patches());
 }
 
 #[tokio::test(start_paused = true)]

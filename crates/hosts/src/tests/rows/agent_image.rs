@@ -113,6 +113,8 @@ pub(super) fn images() -> Vec<Row> {
         with_image(to_inspect(), json!({ "spec": { "architecture": "aarch64" } })).row("an image for another spec", "changes the image of the agent, replan"),
         with_image(to_inspect(), json!({ "metadata": { "finalizers": null } })).row("an image without the finalizer", "changes the image of the agent, replan"),
         built(to_inspect()).host(json!({ "metadata": { "labels": { "rack": "r" } } })).row("a host with another label", "changes the image of the agent, replan"),
+        built(to_inspect()).host(json!({ "metadata": { "labels": { "rack": "r" } } })).with(|fixture| fixture.agent_image_refused = Some("no labels")).row("a label that the image may not have", "requests change node, replan"),
+        with_image(to_inspect(), json!({ "metadata": { "finalizers": null } })).with(|fixture| fixture.agent_image_refused = Some("no finalizers")).row("a finalizer that the image may not have", "withheld: PreprovisioningImageRefused, waits for a time"),
         with_image(to_inspect(), json!({ "metadata": { "ownerReferences": [{ "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "name": "h", "uid": OTHER_UID }] } })).row("the image of a former host", WAITS),
         // A deleted image that is held.
         booting(with_image(to_inspect(), deleted_image(json!({}))), "manageable").live().row("a deleted image that is what the host asks for", "requests inspect, waits for the node"),
