@@ -159,6 +159,9 @@ fn bmc_access(planner: &mut Planner<'_>) -> PlanResult<BmcAccess> {
         NetworkSource::Image => AgentNetwork::None,
         NetworkSource::Node => AgentNetwork::Unread,
     };
+    if source != NetworkSource::Secret {
+        keep_agent_network(planner)?;
+    }
     let hardware = planner.host().status.hardware.as_ref();
     let settings = &planner.facts.settings.node;
     let record = NodeRecord::of(planner.host(), login.as_ref(), hardware, &network, settings)
@@ -251,6 +254,20 @@ fn agent_network(planner: &mut Planner<'_>) -> PlanResult<AgentNetwork> {
                 (None, _) => Err(Decision::read(Read::AgentNetwork)),
             }
         }
+    }
+}
+
+/// Marks the Secret with the network data as used, also where another program reads it: the next image needs it.
+fn keep_agent_network(planner: &mut Planner<'_>) -> PlanResult<()> {
+    let name = planner.host().spec.preprovisioning_network_data_name.clone();
+    let Some(name) = name.filter(|name| !name.is_empty()) else {
+        return Ok(());
+    };
+    match planner.facts.agent_network {
+        Observed::Present(secret) if require_labelled(planner, &name, secret, AGENT_NETWORK_FIELD).is_ok() => {
+            mark_secret_used(planner, &name, secret, false)
+        }
+        _ => Ok(()),
     }
 }
 
