@@ -13,7 +13,7 @@ use metal3_runtime::write::{NoCache, Writer};
 use super::facts::{Bar, DriveState, DriveUse, Facts, HostView, NodeView, Read, Start};
 use crate::live::{GoManagerCheck, NodeSearch, Reading, Search};
 use crate::needs::DataImages;
-use crate::node::drive::{Drive, runs_from_disc};
+use crate::node::drive::{Drive, may_run_agent, runs_from_disc};
 use crate::plan::object::is_moving;
 
 pub(super) struct Observer {

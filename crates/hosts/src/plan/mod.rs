@@ -19,7 +19,7 @@ mod firmware_record;
 pub(crate) mod object;
 pub(crate) mod outage;
 mod ownership;
-mod planner;
+pub(crate) mod planner;
 mod power;
 mod reported_node;
 mod restore;

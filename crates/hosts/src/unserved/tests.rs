@@ -228,9 +228,9 @@ fn served_agent_image_is_let_go_by_what_serves_it_and_by_this_once_its_host_is_g
         ..released(drive)
     };
     let both = [HOST_OF_IMAGE, IMAGE];
-    assert_eq!(plan(&of_former(&both, DriveUse::None)), Step::Remove(HOST_OF_IMAGE));
-    assert_eq!(plan(&of_former(&[IMAGE], DriveUse::None)), Step::Remove(IMAGE));
-    assert_eq!(wait(&of_former(&both, DriveUse::Agent)), Some((STILL_IN_USE, false)));
+    assert_eq!(plan(&of_former(&both, false)), Step::Remove(HOST_OF_IMAGE));
+    assert_eq!(plan(&of_former(&[IMAGE], false)), Step::Remove(IMAGE));
+    assert_eq!(wait(&of_former(&both, true)), Some((STILL_IN_USE, false)));
     assert_eq!(plan(&served(Server::This, &[IMAGE])), Step::Done);
     assert_eq!(plan(&served(Server::OtherBuilder, &[IMAGE])), Step::Remove(IMAGE));
 }
