@@ -6,6 +6,14 @@ const fn warning(row: [&'static str; 4]) -> Row {
     user(Severity::Warning, row)
 }
 
+/// An Event of the host.
+pub(super) const UNKNOWN: Row = warning([
+    "DataImageUnknown",
+    "Whether the host has a DataImage is not known",
+    "The DataImage cannot be read, so the host started, or was deleted, with its virtual drive as it is.",
+    "Look at the roles of this program and at the DataImage. If an image is in the drive of a deleted host, eject it at the BMC.",
+]);
+
 pub(super) const ROWS: &[Row] = &[
     done(
         "DataImageAttached",

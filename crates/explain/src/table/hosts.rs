@@ -301,12 +301,7 @@ pub(super) const ROWS: &[Row] = &[
         "Hardware details are imported",
         "They come from the annotation of the user.",
     ),
-    warning([
-        "DataImageUnknown",
-        "Whether the host has a DataImage is not known",
-        "The DataImage cannot be read, so the host started, or was deleted, with its virtual drive as it is.",
-        "Look at the roles of this program and at the DataImage. If an image is in the drive of a deleted host, eject it at the BMC.",
-    ]),
+    super::data_images::UNKNOWN,
     warning([
         "NodeLeftInIronic",
         "A node stays in Ironic",

@@ -12,7 +12,7 @@ use super::facts::HostView;
 use crate::live::Reading;
 
 struct Seen {
-    /// Another object of the name is seen anew.
+    /// Another object of the name is seen for the first time.
     uid: Option<String>,
     deleted: Monotonic,
     host_absent: Option<Monotonic>,
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn deletion_of_an_object_is_seen_anew_for_one_that_replaces_it() {
+    fn deletion_of_an_object_says_nothing_of_one_that_replaces_it() {
         let key = Key {
             namespace: "metal".to_owned(),
             name: "h".to_owned(),
