@@ -15,22 +15,19 @@
 use std::time::Duration;
 
 use metal3_api::metal3::names::DATA_IMAGE_FINALIZER;
-use metal3_api::metal3::v1alpha1::{
-    AttachedImage, DataImage, DataImageError, DataImageStatus, ProvisioningState as State,
-};
-use metal3_domain::uri::public_text;
+use metal3_api::metal3::v1alpha1::{AttachedImage, DataImage, ProvisioningState as State};
 use metal3_ironic::model::node::Node;
 use metal3_runtime::patch::{Changes, MergePatch};
-use metal3_runtime::plan::{Observed, PlannedEvent};
+use metal3_runtime::plan::Observed;
 use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::Next;
 
 use crate::action::{Action, Disc, Request};
-use crate::facts::{DISC_ATTEMPTS, DiscAttempts, DiscOrder, DriveView, HostFreshness, NodeFreshness, Read};
-use crate::names::disc_reason::{EJECTED, FAILED, INSERTED};
+use crate::facts::{DiscAttempts, DiscOrder, DriveView, HostFreshness, NodeFreshness, Read};
 use crate::names::reason::DATA_IMAGE_UNKNOWN;
 use crate::node::drive::{Drive, runs_from_disc};
 use crate::plan::conditions::POWER_FAULT;
+use crate::plan::disc_report::{add_error, failed, give_up, patch, report_again, report_done, reported};
 use crate::plan::ownership::is_owned_node;
 use crate::plan::planner::{Decision, PlanResult, Planner, document};
 use crate::plan::power::require_end_of_switching;
@@ -52,7 +49,7 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    const fn without(self) -> &'static str {
+    pub(super) const fn without(self) -> &'static str {
         match self {
             Self::Start => "the host starts all the same, and it is tried again at the next start",
             Self::Removal => "the host is deleted all the same; eject the image at the BMC",
@@ -195,7 +192,7 @@ fn protection(object: &DataImage) -> Option<MergePatch> {
 }
 
 /// The URL in the status. The Go manager leaves an empty one.
-fn recorded(object: &DataImage) -> Option<&str> {
+pub(super) fn recorded(object: &DataImage) -> Option<&str> {
     let attached = object.status.attached_image.as_ref()?;
     Some(attached.url.as_str()).filter(|url| !url.is_empty())
 }
@@ -314,21 +311,7 @@ fn carry_out(
             planner.request(Request::EjectDiscs(node.uuid.clone()));
             Err(Decision::Wait(wait::on_node("Ironic ejects the disc of the host")))
         }
-        Step::Insert if !is_protected(object) => {
-            planner.actions.extend(protection(object).map(Action::ProtectDisc));
-            Err(Decision::Wait(Next::Requeue))
-        }
-        Step::Insert => {
-            let url = wanted.unwrap_or_default().to_owned();
-            let mut status = object.status.clone();
-            status.attached_image = Some(AttachedImage { url: url.clone() });
-            status.last_reconciled = Some(planner.facts.now);
-            // It is not sent before the object shows it, so an object that is deleted meanwhile is not let go.
-            let record = patch(object, status).map(|patch| Action::RecordDisc { patch, event: None });
-            planner.actions.extend(record);
-            planner.request(Request::InsertDisc(node.uuid.clone(), Disc { url }));
-            Err(Decision::Wait(wait::on_node("Ironic inserts the disc of the host")))
-        }
+        Step::Insert => Err(insert(planner, object, node, wanted.unwrap_or_default())),
         Step::Failed(order) => {
             let (did, rest) = match order {
                 DiscOrder::Insert => ("inserted", "the virtual drive is empty afterwards"),
@@ -339,6 +322,23 @@ fn carry_out(
             Err(failed(planner, object, &why, (false, purpose)))
         }
     }
+}
+
+/// Protects the object, then records the image, then inserts it.
+fn insert(planner: &mut Planner<'_>, object: &DataImage, node: &Node, url: &str) -> Decision {
+    if !is_protected(object) {
+        planner.actions.extend(protection(object).map(Action::ProtectDisc));
+        return Decision::Wait(Next::Requeue);
+    }
+    let url = url.to_owned();
+    let mut status = object.status.clone();
+    status.attached_image = Some(AttachedImage { url: url.clone() });
+    status.last_reconciled = Some(planner.facts.now);
+    // It is not sent before the object shows it, so an object that is deleted meanwhile is not let go.
+    let record = patch(object, status).map(|patch| Action::RecordDisc { patch, event: None });
+    planner.actions.extend(record);
+    planner.request(Request::InsertDisc(node.uuid.clone(), Disc { url }));
+    Decision::Wait(wait::on_node("Ironic inserts the disc of the host"))
 }
 
 /// The schemes of images that the API of Ironic accepts.
@@ -365,126 +365,4 @@ fn unsent(url: &str) -> Option<String> {
 /// Whether Ironic rejects changes of the drive because the power of the machine could not be read.
 fn has_power_fault(node: &Node) -> bool {
     node.maintenance && node.fault.as_deref() == Some(POWER_FAULT)
-}
-
-/// Reports that the drive is as it is asked for.
-fn report_done(
-    planner: &mut Planner<'_>,
-    object: &DataImage,
-    (wanted, purpose): (Option<&str>, Purpose),
-    ordered: Option<DiscOrder>,
-) {
-    let status = DataImageStatus {
-        attached_image: wanted.map(|url| AttachedImage { url: url.to_owned() }),
-        error: None,
-        last_reconciled: Some(planner.facts.now),
-    };
-    let event = match (wanted, ordered) {
-        (Some(url), Some(DiscOrder::Insert)) => {
-            let message = format!("the virtual drive of the host holds the image {url}");
-            Some(PlannedEvent::normal(INSERTED, public_text(&message)))
-        }
-        (None, Some(DiscOrder::Eject)) => {
-            let message = "the image was ejected from the virtual drive of the host";
-            Some(PlannedEvent::normal(EJECTED, message.to_owned()))
-        }
-        _ => None,
-    };
-    match purpose {
-        Purpose::Start => report(planner, object, status, event),
-        // Without its node nothing can show that the drive is empty, so that is recorded first.
-        Purpose::Removal if recorded(object).is_none() && object.status.error.is_none() && event.is_none() => {}
-        Purpose::Removal => {
-            let record = patch(object, status).map(|patch| Action::RecordDisc { patch, event });
-            planner.actions.extend(record);
-        }
-    }
-}
-
-// differs: `data-image-start`. The Go manager tries without end, and the host stays off.
-/// Reports a failure. The next attempt follows after a delay, until there were enough.
-fn failed(planner: &mut Planner<'_>, object: &DataImage, why: &str, (is_final, purpose): (bool, Purpose)) -> Decision {
-    let is_last = is_final || planner.facts.disc.attempts.failures.saturating_add(1) >= DISC_ATTEMPTS;
-    report_failure(planner, object, why, (is_last, purpose));
-    Decision::Wait(match is_last {
-        true => Next::Requeue,
-        false => wait::for_time(RETRY, "an attempt with the disc of the host failed"),
-    })
-}
-
-/// Reports why nothing is attempted, and goes on. The same reason is reported once.
-fn give_up(planner: &mut Planner<'_>, object: &DataImage, why: &str, purpose: Purpose) -> PlanResult<()> {
-    let message = text(why, true, purpose);
-    if reported(object) != Some(message.as_str()) {
-        report_failure(planner, object, why, (true, purpose));
-    }
-    Ok(())
-}
-
-fn report_failure(planner: &mut Planner<'_>, object: &DataImage, why: &str, (is_last, purpose): (bool, Purpose)) {
-    let message = text(why, is_last, purpose);
-    planner.add(Action::DiscFailed {
-        message: message.clone(),
-        is_last,
-    });
-    add_error(planner, object, message);
-}
-
-fn add_error(planner: &mut Planner<'_>, object: &DataImage, message: String) {
-    let count = object.status.error.as_ref().map_or(0, |error| error.count);
-    let mut status = object.status.clone();
-    status.error = Some(DataImageError {
-        count: count.saturating_add(1),
-        message: message.clone(),
-    });
-    status.last_reconciled = Some(planner.facts.now);
-    if is_insertion_over(planner) {
-        status.attached_image = None;
-    }
-    report(planner, object, status, Some(PlannedEvent::warning(FAILED, message)));
-}
-
-/// Whether the drive is empty, and an insertion that was recorded has ended or was not begun.
-fn is_insertion_over(planner: &Planner<'_>) -> bool {
-    let disc = &planner.facts.disc;
-    let is_rejected = disc.attempts.refused.as_ref().is_some_and(|refused| refused.is_final);
-    let is_ended = disc.attempts.ordered == Some(DiscOrder::Insert);
-    matches!(disc.drive, Observed::Present(DriveView::Known(Drive::Empty))) && (is_rejected || is_ended)
-}
-
-/// Repeats a report that was not written.
-fn report_again(planner: &mut Planner<'_>, object: &DataImage, attempts: &DiscAttempts) {
-    if let Some(message) = attempts
-        .message
-        .clone()
-        .filter(|message| reported(object) != Some(message))
-    {
-        add_error(planner, object, message);
-    }
-}
-
-fn reported(object: &DataImage) -> Option<&str> {
-    object.status.error.as_ref().map(|error| error.message.as_str())
-}
-
-fn text(why: &str, is_last: bool, purpose: Purpose) -> String {
-    public_text(&match is_last {
-        true => format!("{why}; {}", purpose.without()),
-        false => why.to_owned(),
-    })
-}
-
-fn report(planner: &mut Planner<'_>, object: &DataImage, status: DataImageStatus, event: Option<PlannedEvent>) {
-    planner
-        .actions
-        .extend(patch(object, status).map(|patch| Action::ReportDisc { patch, event }));
-}
-
-/// A patch of the status, if it changes something.
-fn patch(object: &DataImage, status: DataImageStatus) -> Option<MergePatch> {
-    let version = ResourceVersion::parse(object.metadata.resource_version.as_deref()?).ok()?;
-    let mut changed = object.clone();
-    changed.status = status;
-    let patch = Changes::between(&document(object), &document(&changed)).status?;
-    Some(patch.with_precondition(&version))
 }

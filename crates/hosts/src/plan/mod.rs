@@ -14,6 +14,7 @@ pub(crate) mod conditions;
 mod deletion;
 mod detach;
 pub(crate) mod disc;
+mod disc_report;
 pub(crate) mod error;
 mod firmware_record;
 pub(crate) mod object;
