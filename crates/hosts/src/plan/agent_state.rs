@@ -15,6 +15,9 @@ pub(crate) const READY: &str = "Ready";
 /// Condition of an image that was not made.
 pub(crate) const ERROR: &str = "Error";
 
+/// Of a URL and of kernel parameters. They are part of the record of a node.
+const LONGEST: usize = 8192;
+
 /// The state of an image.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AgentState {
@@ -54,7 +57,10 @@ pub(crate) fn state_of(
     let holds = |kind: &str| {
         let mut conditions = status.conditions.iter();
         conditions.find(|condition| {
-            let is_present = is_deleted || condition.observed_generation == image.metadata.generation;
+            let at = condition.observed_generation;
+            // Only of `Ready` builders must say what it is about.
+            let is_about_any = is_deleted || (kind == ERROR && at.is_none());
+            let is_present = is_about_any || at == image.metadata.generation;
             condition.type_ == kind && condition.status == ConditionStatus::True && is_present
         })
     };
@@ -105,6 +111,14 @@ fn files(image: &PreprovisioningImage, format: Format, (ramdisks, profile): (&Ra
     let Some(url) = given(&status.image_url) else {
         return AgentState::Failed("the image is ready and its status names no URL".to_owned());
     };
+    let mut sent = [&status.image_url, &status.kernel_url, &status.extra_kernel_params]
+        .into_iter()
+        .flatten();
+    if sent.any(|text| text.len() > LONGEST || text.contains(char::is_control)) {
+        return AgentState::Failed(
+            "a URL or the kernel parameters in its status have a control character, or more than 8192 bytes".to_owned(),
+        );
+    }
     match format {
         Format::Iso if profile.iso_preprovisioning_image => AgentState::Ready(AgentFiles::Iso(url)),
         Format::Iso => AgentState::Failed("Preprovisioning Image is not acceptable to provisioner".to_owned()),
