@@ -122,7 +122,7 @@ pub(super) fn images() -> Vec<Row> {
         booting(with_image(to_inspect(), deleted_image(json!({}))), "manageable").live().row("a deleted image that is what the host asks for", "requests inspect, waits for the node"),
         with_image(to_inspect(), deleted_image(json!({ "spec": { "architecture": "aarch64" }, "status": { "architecture": "aarch64" } }))).row("a deleted image that is not what the host asks for", "changes the image of the agent, replan"),
         with_image(inspecting().node("inspect wait"), deleted_image(json!({ "spec": { "architecture": "aarch64" } }))).row("the same while its machine boots it", "waits for the node"),
-        with_image(inspecting(), deleted_image(json!({ "spec": { "architecture": "aarch64" } }))).row("the same with an unknown node", "reads the node"),
+        with_image(inspecting(), deleted_image(json!({ "spec": { "architecture": "aarch64" } }))).row("the same with an unknown node", "reads Node, replan"),
         with_image(to_inspect().freshness(NodeFreshness::Stale), deleted_image(json!({ "spec": { "architecture": "aarch64" } }))).row("the same with a node before the last order", "waits for the node"),
         with_image(to_inspect(), deleted_image(json!({ "metadata": { "finalizers": ["example.org/other"] } }))).row("a deleted image that is let go", WAITS),
         // Network data.
