@@ -61,7 +61,7 @@ pub enum Area {
 
 impl Area {
     /// All areas, in the order of the index.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Shared,
         Self::Clusters,
         Self::Machines,
