@@ -20,7 +20,7 @@ mod firmware_record;
 pub(crate) mod object;
 pub(crate) mod outage;
 mod ownership;
-pub(crate) mod planner;
+mod planner;
 mod power;
 mod reported_node;
 mod restore;

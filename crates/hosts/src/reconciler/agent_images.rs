@@ -18,7 +18,6 @@ use super::act::{Executor, Outcome};
 use super::firmware_reads::no_kind;
 use super::observations::Observations;
 use super::observer::Observer;
-use crate::plan::planner::document;
 use crate::plan::wait::AGENT_IMAGE_RETRY;
 
 /// Why an image was refused, and when.
@@ -134,7 +133,7 @@ impl Executor<'_> {
 
 /// Whether the object has what was sent.
 fn has_effect(sent: &Value, object: &PreprovisioningImage) -> bool {
-    let stored = document(object);
+    let stored = serde_json::to_value(object).unwrap_or_default();
     let mut repeated = stored.clone();
     apply(sent, &mut repeated);
     Changes::between(&stored, &repeated).is_empty()
