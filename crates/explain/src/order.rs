@@ -8,17 +8,18 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 /// Sorts rows. Equal ones keep their order.
-pub(crate) fn sort_by<T>(rows: &mut Vec<T>, compare: impl Fn(&T, &T) -> Ordering) {
-    let order = positions(rows.len(), &|a, b| match (rows.get(a), rows.get(b)) {
+pub(crate) fn sort_by<T>(rows: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
+    let swaps = swaps(rows.len(), &|a, b| match (rows.get(a), rows.get(b)) {
         (Some(a), Some(b)) => compare(a, b),
         _ => Ordering::Equal,
     });
-    let mut taken: Vec<Option<T>> = std::mem::take(rows).into_iter().map(Some).collect();
-    rows.extend(order.into_iter().filter_map(|at| taken.get_mut(at)?.take()));
+    for (a, b) in swaps {
+        rows.swap(a, b);
+    }
 }
 
 /// Sorts rows in their own order.
-pub(crate) fn sort<T: Ord>(rows: &mut Vec<T>) {
+pub(crate) fn sort<T: Ord>(rows: &mut [T]) {
     sort_by(rows, T::cmp);
 }
 
@@ -29,10 +30,24 @@ pub(crate) fn set<T: Ord>(all: impl IntoIterator<Item = T>) -> BTreeSet<T> {
     set
 }
 
-fn positions(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
-    let mut positions: Vec<usize> = (0..count).collect();
-    positions.sort_by(|a, b| compare(*a, *b));
-    positions
+/// The swaps that sort so many rows, each of two positions.
+fn swaps(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<(usize, usize)> {
+    let mut sources: Vec<usize> = (0..count).collect();
+    sources.sort_by(|a, b| compare(*a, *b));
+    let mut swaps = Vec::new();
+    for start in 0..count {
+        // Each row of a cycle comes from the next place of it.
+        let mut at = start;
+        while let Some(source) = sources.get_mut(at) {
+            let from = std::mem::replace(source, at);
+            if from == start || from == at {
+                break;
+            }
+            swaps.push((at, from));
+            at = from;
+        }
+    }
+    swaps
 }
 
 #[cfg(test)]
@@ -46,6 +61,23 @@ mod tests {
         assert_eq!(rows, [("a", 2), ("a", 1), ("b", 1), ("b", 0)]);
         sort(&mut rows);
         assert_eq!(rows, [("a", 1), ("a", 2), ("b", 0), ("b", 1)]);
-        sort::<(i32, i32)>(&mut Vec::new());
+        sort::<(i32, i32)>(&mut []);
+    }
+
+    #[test]
+    fn each_order_of_some_rows_is_sorted() {
+        for seed in 0..500_u64 {
+            let mut state = seed;
+            let mut next = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                state >> 33
+            };
+            let count = next() % 12;
+            let mut rows: Vec<(u64, u64)> = (0..count).map(|at| (next() % 5, at)).collect();
+            let mut expected = rows.clone();
+            expected.sort_by_key(|row| row.0);
+            sort_by(&mut rows, |a, b| a.0.cmp(&b.0));
+            assert_eq!(rows, expected);
+        }
     }
 }

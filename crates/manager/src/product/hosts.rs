@@ -156,6 +156,24 @@ async fn run_if_any(controller: Option<Controller<ImageReconciler>>, stop: Cance
     }
 }
 
+fn data_image_parts(
+    session: &Session,
+    caches: &Caches,
+    write_access: &WriteAccess,
+    metal: &HostsConfig,
+    events: EventRecorder,
+) -> data_image::Parts {
+    data_image::Parts {
+        of_hosts: caches.clone(),
+        ironic: metal.ironic.clone(),
+        go_manager: Arc::clone(&write_access.go_manager),
+        plain_node_names: metal.settings.plain_node_names,
+        clock: Arc::clone(&session.clock),
+        events,
+        metrics: session.metrics.clone(),
+    }
+}
+
 fn controllers(
     session: &Session,
     (caches, others): (Caches, OtherCaches),
@@ -176,15 +194,7 @@ fn controllers(
         events: events.clone(),
         metrics: session.metrics.clone(),
     };
-    let of_data_images = data_image::Parts {
-        of_hosts: caches.clone(),
-        ironic: metal.ironic.clone(),
-        go_manager: Arc::clone(&write_access.go_manager),
-        plain_node_names: metal.settings.plain_node_names,
-        clock: Arc::clone(&session.clock),
-        events: events.clone(),
-        metrics: session.metrics.clone(),
-    };
+    let of_data_images = data_image_parts(session, &caches, &write_access, &metal, events.clone());
     let of_unserved = unserved::Parts {
         client: write_access.client.clone(),
         caches: others.unserved,

@@ -16,9 +16,14 @@ fn each_kind_that_can_wait_states_why() {
     let deleting = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["f"] } });
     for (object, start, link) in [
         (
+            of_host("BareMetalSwitch", json!({})),
+            "baremetalswitch/h0",
+            "KindUnserved",
+        ),
+        (
             of_host("PreprovisioningImage", json!({})),
             "preprovisioningimage/h0",
-            "KindUnserved",
+            "NotYetReported",
         ),
         (
             of_host(
