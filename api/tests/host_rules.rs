@@ -441,7 +441,7 @@ fn data_image_is_served_and_its_url_is_checked() {
 }
 
 /// Each kind without a controller: a spec, and what its warning names.
-fn unserved() -> [(&'static str, Value, &'static str); 6] {
+fn unserved() -> [(&'static str, Value, &'static str); 5] {
     [
         (
             "BareMetalSwitch",

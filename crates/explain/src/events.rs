@@ -68,7 +68,7 @@ pub(crate) fn lines(events: &[Arc<Value>]) -> Vec<EventLine> {
 }
 
 /// The oldest first.
-pub(crate) fn sort(lines: &mut Vec<EventLine>) {
+pub(crate) fn sort(lines: &mut [EventLine]) {
     order::sort_by(lines, |a, b| {
         (a.time, &a.reason, &a.message).cmp(&(b.time, &b.reason, &b.message))
     });

@@ -168,7 +168,7 @@ fn by_name<K: Kind>(listed: &Listed<K>) -> Vec<&K> {
     found
 }
 
-fn sort_by_name<K: Kind>(found: &mut Vec<&K>) {
+fn sort_by_name<K: Kind>(found: &mut [&K]) {
     order::sort_by(found, |a, b| name(a.meta()).cmp(name(b.meta())));
 }
 

@@ -503,9 +503,8 @@ impl Fixture {
             Action::ProtectDisc(_) => Some("protects the image".to_owned()),
             Action::RecordDisc { .. } => Some("records the image".to_owned()),
             Action::ReportDisc { .. } => Some("reports the image".to_owned()),
-            Action::DiscFailed { is_last, .. } => {
-                Some(if *is_last { "gives up" } else { "counts a failure" }.to_owned())
-            }
+            Action::DiscFailed { is_last: true, .. } => Some("gives up".to_owned()),
+            Action::DiscFailed { .. } => Some("counts a failure".to_owned()),
             Action::ReserveBudget
             | Action::Count(_)
             | Action::EndPowerRequest

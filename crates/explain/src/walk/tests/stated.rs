@@ -26,22 +26,6 @@ fn each_kind_that_can_wait_states_why() {
             "NotYetReported",
         ),
         (
-            of_host(
-                "DataImage",
-                json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["f"] }, "spec": { "url": "x" } }),
-            ),
-            "dataimage/h0",
-            "Deleting",
-        ),
-        (
-            of_host(
-                "DataImage",
-                json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" }, "spec": { "url": "x" }, "status": { "error": { "count": 1, "message": "no drive" } } }),
-            ),
-            "dataimage/h0",
-            "has an error",
-        ),
-        (
             of_host("BMCEventSubscription", json!({ "status": { "error": "refused" } })),
             "bes/h0",
             "waits",
@@ -83,6 +67,30 @@ fn each_kind_that_can_wait_states_why() {
         let (links, state) = chain(&[object], start);
         assert!(links.len() == 1 && links[0].ends_with(link), "{start}: {links:?}");
         assert_ne!(state, State::Ready, "{start}");
+    }
+}
+
+#[test]
+fn image_of_a_drive_states_what_it_waits_for() {
+    for (object, link) in [
+        (
+            of_host(
+                "DataImage",
+                json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["f"] }, "spec": { "url": "x" } }),
+            ),
+            "Deleting",
+        ),
+        (
+            of_host(
+                "DataImage",
+                json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" }, "spec": { "url": "x" }, "status": { "error": { "count": 1, "message": "no drive" } } }),
+            ),
+            "has an error",
+        ),
+    ] {
+        let (links, state) = chain(&[object], "dataimage/h0");
+        assert!(links.len() == 1 && links[0].ends_with(link), "{links:?}");
+        assert_ne!(state, State::Ready);
     }
     let served = of_host(
         "DataImage",

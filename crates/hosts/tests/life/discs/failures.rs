@@ -260,9 +260,7 @@ async fn image_that_may_not_be_recorded_delays_no_reboot() {
     };
     let mut refusals = Plan::none();
     for at in 1..=50 {
-        let rule = Rule::at(at, refused.clone())
-            .verb("patch")
-            .resource("dataimages/status");
+        let rule = Rule::at(at, refused).verb("patch").resource("dataimages/status");
         refusals = refusals.with(rule);
     }
     env.cluster.inject_for(&[CONTROLLER_USER], refusals);
