@@ -199,9 +199,14 @@ mod tests {
             .collect();
         assert_eq!(
             whole,
-            ["hardwaredata", "hostfirmwarecomponents", "hostfirmwaresettings"]
-                .map(str::to_owned)
-                .into()
+            [
+                "dataimages",
+                "hardwaredata",
+                "hostfirmwarecomponents",
+                "hostfirmwaresettings"
+            ]
+            .map(str::to_owned)
+            .into()
         );
     }
 

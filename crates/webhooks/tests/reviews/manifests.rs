@@ -21,7 +21,7 @@ async fn each_configured_path_is_served() {
             served += 1;
         }
     }
-    assert_eq!(served, 27);
+    assert_eq!(served, 26);
 }
 
 /// Configuration, name and path of each webhook in the manifests of the Go managers of 1.12, whose names 1.9 and 1.10 have too.

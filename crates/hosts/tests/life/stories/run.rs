@@ -113,7 +113,7 @@ pub(super) struct StoryRun {
     pub(super) history: Arc<Mutex<History>>,
     settings: Arc<Mutex<History>>,
     updates: Arc<Mutex<History>>,
-    discs: Arc<Mutex<History>>,
+    pub(super) discs: Arc<Mutex<History>>,
     violated: Arc<Mutex<Option<String>>>,
     pub(super) marks: Arc<Mutex<Marks>>,
     pub(super) mac: String,
