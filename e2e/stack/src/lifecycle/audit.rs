@@ -58,9 +58,10 @@ const HOSTS: Account = Account {
         ("get dataimages.metal3.io", DATA_IMAGES),
         ("patch dataimages.metal3.io", DATA_IMAGES),
         ("patch dataimages/status.metal3.io", DATA_IMAGES),
-        ("get preprovisioningimages.metal3.io", LEFT_BEHIND),
-        ("patch preprovisioningimages.metal3.io", LEFT_BEHIND),
-        ("patch preprovisioningimages/status.metal3.io", LEFT_BEHIND),
+        ("create preprovisioningimages.metal3.io", AGENT_IMAGES),
+        ("get preprovisioningimages.metal3.io", AGENT_IMAGES),
+        ("patch preprovisioningimages.metal3.io", AGENT_IMAGES),
+        ("patch preprovisioningimages/status.metal3.io", AGENT_IMAGES),
         ("get hostfirmwarecomponents.metal3.io", COMPONENTS),
         ("patch hostfirmwarecomponents.metal3.io", COMPONENTS),
         ("patch hostfirmwarecomponents/status.metal3.io", COMPONENTS),
@@ -101,10 +102,10 @@ pub(super) static MANAGERS: [Manager; 3] = [
 
 const OTHER_CLAIMS: &str = "claims of Cluster API's kind; a cluster of this template has none";
 const AGAIN: &str = "a repeated event about the same object";
-const LEFT_BEHIND: &str = "an object of the Go manager that is deleted after a switch";
 const OWNER: &str = "checked when a host becomes an owner, where permissions of owner references are enforced";
 const COMPONENTS: &str = "a host with HostFirmwareComponents";
 const SETTINGS: &str = "a host with HostFirmwareSettings";
+const AGENT_IMAGES: &str = "--build-preprov-image, or an image of the Go manager that is deleted after a switch";
 const DATA_IMAGES: &str = "a host with a DataImage";
 const SUBSCRIPTIONS: &str = "a host with event subscriptions";
 const METRICS: &str = "a client that reads metrics";
