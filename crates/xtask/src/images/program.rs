@@ -157,6 +157,10 @@ impl Build<'_> {
             flags.push("=");
             flags.push(name);
         }
+        // Cargo does not apply `strip` of a profile that has other settings for the package of the program.
+        if self.profile == "dist" {
+            flags.push("\x1f-Cstrip=symbols");
+        }
         let linker = sysroot
             .join("lib/rustlib")
             .join(architecture.triple)
