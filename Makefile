@@ -282,7 +282,7 @@ ironic-machines: EXTRA_CONF = crates/proof/conformance-ironic/machines.conf
 ironic-machines: rust ## check the claims that need BMCs and ramdisks on its own real Ironic
 	@cargo build --quiet --locked --bin labhosts --bin ironic-contract
 	@$(OWN_IRONIC) || exit; \
-	  $(CARGO_BIN)/labhosts --machines small=20 --port $(MACHINES_PORT) --ironic-ca $(MACHINES_HOME)/secrets/ca.crt \
+	  $(CARGO_BIN)/labhosts --machines small=24 --port $(MACHINES_PORT) --ironic-ca $(MACHINES_HOME)/secrets/ca.crt \
 	    --data $(MACHINES_HOME)/machines >$(MACHINES_HOME)/log/machines.log 2>&1 & machines=$$!; \
 	  trap 'kill $$machines; e2e/ironic/ironic.sh down' EXIT; \
 	  until [ -e $(MACHINES_HOME)/machines/endpoint.json ]; do \
