@@ -7,10 +7,11 @@ use futures::future::BoxFuture;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::derived::ironic_node;
 use metal3_domain::ids::NodeUuid;
-use metal3_domain::names::HostKey;
+use metal3_domain::names::{HostKey, Namespace, ObjectName};
 use metal3_ironic::calls::{NodeRef, node};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::{Client, Error};
+use metal3_runtime::cache::Key;
 use metal3_runtime::guard::GuardStatus;
 
 use crate::node::name;
@@ -26,6 +27,23 @@ pub(crate) enum Reading<T, F = String> {
     /// Why nothing is known. A text is part of a status, so it stays the same while the failure does.
     Failed(F),
     Known(T),
+}
+
+impl<T> Reading<T> {
+    /// A failed request to Ironic. The text stays the same while the error does: it is without the ID of the request.
+    pub(crate) fn failed(error: &Error) -> Self {
+        tracing::debug!(%error, "a live read failed");
+        Self::Failed(match error {
+            Error::TooOld { .. } => error.to_string(),
+            _ => format!("Ironic: {}", error.category()),
+        })
+    }
+}
+
+/// The host of this key; `None` for names that no host can have.
+pub(crate) fn host_key(key: &Key) -> Option<HostKey> {
+    let namespace = Namespace::parse(key.namespace.clone()).ok()?;
+    Some(HostKey::new(namespace, ObjectName::parse(key.name.clone()).ok()?))
 }
 
 /// Whether a Go manager serves the kinds of hosts.
@@ -90,6 +108,19 @@ impl NodeSearch {
             }
         }
         Ok(if is_foreign { Search::Foreign } else { Search::Absent })
+    }
+
+    /// The node of a host, for an object whose status shows why it is not known.
+    pub(crate) async fn read(&self, key: Option<&HostKey>, host: Option<&BareMetalHost>) -> Reading<Option<Box<Node>>> {
+        let Some(key) = key else {
+            return Reading::Failed("it names no valid host".to_owned());
+        };
+        match self.find(key, host).await {
+            Ok(Search::Absent) => Reading::Known(None),
+            Ok(Search::Foreign) => Reading::Failed("its host records a node of another name".to_owned()),
+            Ok(Search::Own(node)) => Reading::Known(Some(node)),
+            Err(error) => Reading::failed(&error),
+        }
     }
 
     async fn get(&self, node: NodeRef) -> Result<Option<Node>, Error> {

@@ -2,7 +2,6 @@
 
 use metal3_api::metal3::names::REBOOT_ANNOTATION;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, DataImage, OperationalStatus, ProvisioningState};
-use metal3_domain::names::{HostKey, Namespace, ObjectName};
 use metal3_ironic::Error;
 use metal3_ironic::calls::{NodeRef, hardware};
 use metal3_ironic::model::node::Node;
@@ -11,7 +10,7 @@ use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::write::{NoCache, Writer};
 
 use super::facts::{Bar, DriveState, DriveUse, Facts, HostView, NodeView, Read, Start};
-use crate::live::{GoManagerCheck, NodeSearch, Reading, Search};
+use crate::live::{GoManagerCheck, NodeSearch, Reading, host_key};
 use crate::needs::DataImages;
 use crate::node::drive::{Drive, may_run_agent, runs_from_disc};
 use crate::plan::object::is_moving;
@@ -57,13 +56,8 @@ impl Observer {
     }
 
     async fn node(&self, key: &Key, found: &mut Found) -> Reading<NodeView> {
-        let Some(host) = host_key(key) else {
-            return Reading::Failed("it names no valid host".to_owned());
-        };
-        match self.nodes.find(&host, found.host.as_ref()).await {
-            Ok(Search::Absent) => Reading::Known(NodeView::Absent),
-            Ok(Search::Foreign) => Reading::Failed("its host records a node of another name".to_owned()),
-            Ok(Search::Own(node)) => {
+        match self.nodes.read(host_key(key).as_ref(), found.host.as_ref()).await {
+            Reading::Known(Some(node)) => {
                 let view = NodeView::Present {
                     is_locked: node.reservation.is_some(),
                     drive: drive_use(&node),
@@ -71,7 +65,9 @@ impl Observer {
                 found.node = Some(*node);
                 Reading::Known(view)
             }
-            Err(error) => failed(&error),
+            Reading::Known(None) => Reading::Known(NodeView::Absent),
+            Reading::Failed(why) => Reading::Failed(why),
+            Reading::NotRead => Reading::NotRead,
         }
     }
 
@@ -83,7 +79,7 @@ impl Observer {
         match self.nodes.ironic.send(&call).await {
             Ok(media) => Reading::Known(DriveState::Known(Drive::of(&media.value, node))),
             Err(Error::Invalid(_)) => Reading::Known(DriveState::Unsupported),
-            Err(error) => failed(&error),
+            Err(error) => Reading::failed(&error),
         }
     }
 }
@@ -148,18 +144,4 @@ async fn live_host(
             Reading::Failed(fault.category().to_owned())
         }
     }
-}
-
-fn host_key(key: &Key) -> Option<HostKey> {
-    let namespace = Namespace::parse(key.namespace.clone()).ok()?;
-    Some(HostKey::new(namespace, ObjectName::parse(key.name.clone()).ok()?))
-}
-
-/// A text that stays the same while the error does: without the ID of the request.
-fn failed<T>(error: &Error) -> Reading<T> {
-    tracing::debug!(%error, "a live read failed");
-    Reading::Failed(match error {
-        Error::TooOld { .. } => error.to_string(),
-        _ => format!("Ironic: {}", error.category()),
-    })
 }

@@ -6,7 +6,6 @@ use k8s_openapi::api::core::v1::Secret;
 use kube_core::PartialObjectMeta;
 use metal3_api::metal3::names::{ENVIRONMENT_BAREMETAL, ENVIRONMENT_LABEL, SECRET_FINALIZER};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationalStatus, ProvisioningState};
-use metal3_domain::names::{HostKey, Namespace, ObjectName};
 use metal3_domain::uri::without_logins;
 use metal3_ironic::Error;
 use metal3_ironic::calls::{NodeRef, hardware};
@@ -19,7 +18,7 @@ use metal3_runtime::write::{NoCache, Writer};
 
 use super::facts::{Bar, Details, Facts, Failure, FailureClass, Headers, HostView, List, NodeView, Read, Wanted};
 use crate::facts::Read as HostRead;
-use crate::live::{GoManagerCheck, NodeSearch, Reading, Search};
+use crate::live::{GoManagerCheck, NodeSearch, Reading, Search, host_key};
 use crate::needs::Subscriptions;
 use crate::plan::object::is_moving;
 use crate::settings::BmcSecrets;
@@ -265,11 +264,6 @@ async fn live_host(key: &Key, found: &mut Found, writer: &Writer<Subscriptions>)
             Reading::Failed(fault.category().to_owned())
         }
     }
-}
-
-fn host_key(host: &Key) -> Option<HostKey> {
-    let namespace = Namespace::parse(host.namespace.clone()).ok()?;
-    Some(HostKey::new(namespace, ObjectName::parse(host.name.clone()).ok()?))
 }
 
 /// A failed request. `is_shown`: its message may be shown. Ironic repeats the whole request in the message about a creation,

@@ -50,7 +50,6 @@ use report::Report;
 
 /// Reads per decision, and its end.
 const STEPS: usize = 5;
-const READ_FAILED: &str = "a live read failed";
 
 /// Metadata of the kinds with finalizers. Clones share it.
 #[derive(Clone, Default)]

@@ -1,15 +1,12 @@
 //! The live reads of a decision. Each may fail, and a failure is an unknown.
 
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_domain::names::{HostKey, Namespace, ObjectName};
-use metal3_ironic::Error;
 use metal3_runtime::cache::Key;
 use metal3_runtime::write::{NoCache, Writer};
 
-use super::READ_FAILED;
 use super::facts::{Facts, HostView, NodeView, Read};
 use super::kinds::Finalized;
-use crate::live::{GoManagerCheck, NodeSearch, Reading, Search};
+use crate::live::{GoManagerCheck, NodeSearch, Reading, host_key};
 use crate::needs::UnservedKinds;
 use crate::node::drive::may_run_agent;
 use crate::plan::object::is_moving;
@@ -42,21 +39,16 @@ impl Observer {
     }
 
     async fn node<K: Finalized>(&self, object: &K, found: &Found) -> Reading<NodeView> {
-        let Some(host) = host_key(object) else {
-            return Reading::Failed("it names no valid host".to_owned());
-        };
-        match self.nodes.find(&host, found.host.as_ref()).await {
-            Ok(Search::Absent) => Reading::Known(NodeView::Absent),
-            Ok(Search::Foreign) => Reading::Failed("its host records a node of another name".to_owned()),
-            Ok(Search::Own(node)) => {
-                let view = NodeView::Present {
-                    is_locked: node.reservation.is_some(),
-                    names_image: object.is_named_by(&node),
-                    runs_agent: may_run_agent(&node),
-                };
-                Reading::Known(view)
-            }
-            Err(error) => failed(&error),
+        let key = of_host(object).and_then(|key| host_key(&key));
+        match self.nodes.read(key.as_ref(), found.host.as_ref()).await {
+            Reading::Known(Some(node)) => Reading::Known(NodeView::Present {
+                is_locked: node.reservation.is_some(),
+                names_image: object.is_named_by(&node),
+                runs_agent: may_run_agent(&node),
+            }),
+            Reading::Known(None) => Reading::Known(NodeView::Absent),
+            Reading::Failed(why) => Reading::Failed(why),
+            Reading::NotRead => Reading::NotRead,
         }
     }
 }
@@ -82,25 +74,15 @@ async fn host<K: Finalized>(object: &K, found: &mut Found, writer: &Writer<Unser
             Reading::Known(view)
         }
         Err(fault) => {
-            tracing::debug!(host = %key, "{READ_FAILED}: {}", fault.report());
+            tracing::debug!(host = %key, "a live read failed: {}", fault.report());
             Reading::Failed(fault.category().to_owned())
         }
     }
 }
 
-fn host_key<K: Finalized>(object: &K) -> Option<HostKey> {
-    let namespace = Namespace::parse(object.meta().namespace.clone()?).ok()?;
-    Some(HostKey::new(
-        namespace,
-        ObjectName::parse(object.host()?.to_owned()).ok()?,
-    ))
-}
-
-/// A text that stays the same while the error does: without the ID of the request.
-fn failed<T>(error: &Error) -> Reading<T> {
-    tracing::debug!(%error, "{READ_FAILED}");
-    Reading::Failed(match error {
-        Error::TooOld { .. } => error.to_string(),
-        _ => format!("Ironic: {}", error.category()),
+fn of_host<K: Finalized>(object: &K) -> Option<Key> {
+    Some(Key {
+        namespace: object.meta().namespace.clone()?,
+        name: object.host()?.to_owned(),
     })
 }
