@@ -33,6 +33,7 @@ mod secrets;
 mod services;
 mod settings_properties;
 mod slot_use;
+mod summary;
 mod tables;
 mod taken_over;
 mod updates_properties;
