@@ -10,7 +10,7 @@ use super::{
     HOUR, MINUTES, URL, disc, edit_status, error, insert, last_start, of_drive, recorded, restart, running, starts,
     status, switch, with_disc,
 };
-use crate::env::CONTROLLER_USER;
+use crate::env::{CONTROLLER_USER, TestEnv};
 use crate::unserved::delete;
 
 fn is_on(host: Option<&BareMetalHost>) -> bool {
@@ -149,11 +149,8 @@ async fn node_that_others_lock_now_and_then_gets_its_image() {
     assert!(status(&env).await.error.is_none());
 }
 
-#[tokio::test(start_paused = true)]
-async fn image_that_may_not_be_recorded_keeps_no_host_off() {
-    let env = running().await;
-    insert(&env, URL).await;
-    sleep(MINUTES).await;
+/// The role does not let the controllers write the status of a DataImage.
+fn refuse_records(env: &TestEnv) {
     let refused = Lost::Refused {
         code: 403,
         retry_after: None,
@@ -164,6 +161,14 @@ async fn image_that_may_not_be_recorded_keeps_no_host_off() {
         refusals = refusals.with(rule);
     }
     env.cluster.inject_for(&[CONTROLLER_USER], refusals);
+}
+
+#[tokio::test(start_paused = true)]
+async fn image_that_may_not_be_recorded_keeps_no_host_off() {
+    let env = running().await;
+    insert(&env, URL).await;
+    sleep(MINUTES).await;
+    refuse_records(&env);
     restart(&env).await;
     assert_eq!(
         (last_start(&env), disc(&env)),
@@ -254,16 +259,7 @@ async fn image_that_may_not_be_recorded_delays_no_reboot() {
     insert(&env, URL).await;
     sleep(MINUTES).await;
     let before = starts(&env).len();
-    let refused = Lost::Refused {
-        code: 403,
-        retry_after: None,
-    };
-    let mut refusals = Plan::none();
-    for at in 1..=50 {
-        let rule = Rule::at(at, refused).verb("patch").resource("dataimages/status");
-        refusals = refusals.with(rule);
-    }
-    env.cluster.inject_for(&[CONTROLLER_USER], refusals);
+    refuse_records(&env);
     let reboot = json!({ "metadata": { "annotations": { "reboot.metal3.io": "" } } });
     env.edit(1, reboot).await;
     sleep(HOUR).await;

@@ -120,12 +120,14 @@ impl StoryRun {
         }
         let is_cut_off =
             self.history.lock().ever(Duration::MAX, is_detach_requested) || story.steps.contains(&Step::LoseDatabase);
-        // A drive that ejects nothing keeps no host from its deletion, and the status of the object says so.
+        // A drive that ejects nothing keeps no host from its deletion, and the status of the object says so. What the story does
+        // not delete is deleted after the repair of the drive.
         let mut drives = story.steps.iter().filter_map(|step| match step {
             Step::Drive(fault) => Some(*fault),
             _ => None,
         });
-        let is_stuck = matches!(drives.next_back(), Some(DriveFault::Missing | DriveFault::NeverEjects));
+        let is_deleted = story.steps.contains(&Step::Delete);
+        let is_stuck = is_deleted && matches!(drives.next_back(), Some(DriveFault::Missing | DriveFault::NeverEjects));
         let is_reported = |object: &Value| object["status"]["error"]["message"].is_string();
         let is_named = is_stuck && self.discs.lock().ever(Duration::MAX, is_reported);
         let disc = self.env.machine(HOST, |machine| machine.disc.clone());
