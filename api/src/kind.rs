@@ -260,3 +260,17 @@ macro_rules! kind {
     };
 }
 pub(crate) use kind;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A user corrects a rejected document by the place that the message names.
+    #[test]
+    fn each_kind_that_admission_reads_names_the_place_of_an_error() {
+        for reviewer in crate::catalog::reviewers() {
+            assert!(!is_without_place(reviewer.group, reviewer.kind), "{}", reviewer.kind);
+        }
+        assert!(is_without_place(names::GROUP, "Machine"));
+    }
+}
