@@ -88,13 +88,13 @@ pub(in crate::plan) fn choose(planner: &mut Planner<'_>) -> PlanResult<(Agent, N
     if is_deleted && !is_used {
         return release_deleted(planner, image);
     }
+    // A label that the image may not have holds nothing up.
+    let is_usable = is_ready || refused.is_none();
     let waits = match (state, refused) {
-        // A label that the image may not have holds nothing up.
-        (AgentState::Ready(files), _) if is_ready => return Ok((Agent::Built(files), source(image))),
-        (AgentState::Ready(files), None) => return Ok((Agent::Built(files), source(image))),
-        (_, Some(why)) => AgentWait::Refused(why.to_owned()),
+        (AgentState::Ready(files), _) if is_usable => return Ok((Agent::Built(files), source(image))),
         (AgentState::Failed(message), None) => AgentWait::Failed(message),
         (AgentState::Pending(message), None) => AgentWait::Pending(message),
+        (_, why) => AgentWait::Refused(why.unwrap_or_default().to_owned()),
     };
     Ok(wait_for(planner, waits))
 }

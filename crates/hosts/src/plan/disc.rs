@@ -90,9 +90,11 @@ pub(crate) fn step(wanted: Option<&str>, recorded: Option<&str>, drive: Drive, a
         .earlier_left
         .filter(|_| ordered.is_none() && recorded.is_some());
     let is_recorded = recorded == wanted;
+    // An order for another image would replace it.
+    if let (Drive::Empty, false, Some(left)) = (drive, is_recorded, earlier) {
+        return Step::Wait(left);
+    }
     match (wanted, drive) {
-        // An order for another image would replace it.
-        (_, Drive::Empty) if !is_recorded && earlier.is_some() => Step::Wait(earlier.unwrap_or_default()),
         (Some(_), Drive::Empty) if ordered == Some(Insert) => Step::Failed(Insert),
         (Some(_), Drive::Empty) => Step::Insert,
         (Some(_), Drive::Attached | Drive::Unnamed) if is_recorded && ordered != Some(Eject) => Step::Done,
