@@ -125,14 +125,9 @@ fn result(facts: &Facts<'_>) -> Result<Served, NotServed> {
     let spec = &facts.image.spec;
     let wrong = |message: String| Some((CONFIGURATION_ERROR, message));
     let named = spec.network_data_name.clone().filter(|name| !name.is_empty());
-    let mut formats = spec.accept_formats.clone();
-    if named.is_some() {
-        // Ironic puts network data only into an ISO that it makes of a ramdisk.
-        formats.sort_by_key(|format| *format != Format::Initrd);
-    }
     let files = facts
         .ramdisks
-        .offer(architecture(facts.image), &formats)
+        .offer(architecture(facts.image), &spec.accept_formats, named.is_some())
         .map_err(|not_offered| {
             wrong(match not_offered {
                 NotOffered::Format => {

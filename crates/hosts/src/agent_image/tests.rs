@@ -143,14 +143,25 @@ fn image_gets_what_is_configured_for_its_formats_and_its_architecture() {
             initrd,
             no_format.to_owned(),
         ),
-        // An ISO of the architecture hides no usual pair.
+        // What the architecture has of its own shows that the usual files are of another one, as without images for each host.
         (
             arm(pair("usual"), iso("arm")),
             "aarch64",
             initrd,
-            ready("usual-ramdisk, usual-kernel, aarch64"),
+            no_architecture("aarch64"),
         ),
-        // A kernel of the architecture shows that the usual pair is of another one.
+        (
+            arm(
+                iso("iso"),
+                Ramdisk {
+                    kernel: url("arm-kernel"),
+                    ..Ramdisk::default()
+                },
+            ),
+            "aarch64",
+            both,
+            no_architecture("aarch64"),
+        ),
         (
             arm(
                 pair("usual"),
@@ -229,6 +240,17 @@ fn image_of_another_builder_is_left_alone() {
     };
     let everything = arm(iso("iso"), pair("arm"));
     let elsewhere = arm(Ramdisk::default(), iso("arm"));
+    let kernel_alone = Ramdisks {
+        usual: iso("iso"),
+        by_architecture: [(
+            "x86_64".to_owned(),
+            Ramdisk {
+                kernel: url("kernel"),
+                ..Ramdisk::default()
+            },
+        )]
+        .into(),
+    };
     let owns = "owns [\"baremetalhost.metal3.io/preprovisioningImage\", \"preprovisioningimage.metal3.io\"]";
     let pending = json!({ "conditions": [{ "type": "Ready", "status": "False", "reason": "ImageSuccess", "message": "",
         "lastTransitionTime": "2026-01-01T00:00:00Z" }] });
@@ -250,6 +272,12 @@ fn image_of_another_builder_is_left_alone() {
             &Ramdisks::default(),
             "nothing",
             "nothing is configured",
+        ),
+        (
+            foreign(&[HOST], json!({})),
+            &kernel_alone,
+            "nothing",
+            "the kernel of the architecture is for the ramdisk of another builder",
         ),
         (
             foreign(&[HOST, OWN], json!({})),

@@ -105,6 +105,7 @@ impl Agent {
         ramdisks: &Ramdisks,
         architecture: &str,
         profile: &Profile,
+        has_network: bool,
         found: Option<&Node>,
     ) -> Keys {
         match self {
@@ -120,7 +121,7 @@ impl Agent {
             Self::Kept if found.is_some_and(|node| has_agent(node, profile)) => Keys::new(),
             Self::Kept => {
                 let accepted = accepted(profile);
-                let usual = ramdisks.offer(architecture, &accepted);
+                let usual = ramdisks.offer(architecture, &accepted, has_network);
                 usual.map(|files| files.driver_info()).unwrap_or_default()
             }
         }
@@ -161,35 +162,32 @@ pub enum NotOffered {
 }
 
 impl Ramdisks {
-    /// What is configured for a machine of this architecture that accepts these formats. What the architecture has of its
-    /// own comes first, in any of the formats: the usual one may be of another architecture. A kernel or a ramdisk of the
-    /// architecture without the other is not completed: the usual pair is of another architecture then, too.
+    /// What is configured for a machine of this architecture that accepts these formats, the first one first; for an agent with
+    /// network data a ramdisk, because Ironic puts them only into an ISO that it makes of one.
     ///
     /// # Errors
     /// When there is nothing. The formats are compared first.
     // differs: `agent-image-architecture`. The Go manager takes the first format that DEPLOY_*_URL has.
-    pub fn offer(&self, architecture: &str, accepted: &[Format]) -> Result<AgentFiles, NotOffered> {
-        let has_format = |ramdisk: &Ramdisk| accepted.iter().any(|format| files(ramdisk, *format).is_some());
-        if !self.by_architecture.values().chain([&self.usual]).any(has_format) {
+    pub fn offer(&self, architecture: &str, accepted: &[Format], has_network: bool) -> Result<AgentFiles, NotOffered> {
+        let mut all = self.by_architecture.values().chain([&self.usual]);
+        if !all.any(|ramdisk| accepted.iter().any(|format| files(ramdisk, *format).is_some())) {
             return Err(NotOffered::Format);
         }
-        let own = self.by_architecture.get(&architecture.to_ascii_lowercase());
-        let has_part = own.is_some_and(|own| own.kernel.is_some() || own.initramfs.is_some());
-        let first = |ramdisk: &Ramdisk, hides_pair: bool| {
-            let mut formats = accepted
-                .iter()
-                .filter(|format| **format != Format::Initrd || !hides_pair);
-            formats.find_map(|format| files(ramdisk, *format))
-        };
-        own.and_then(|own| first(own, false))
-            .or_else(|| first(&self.usual, has_part))
+        let mut accepted = accepted.to_vec();
+        if has_network {
+            accepted.sort_by_key(|format| *format != Format::Initrd);
+        }
+        let own = self.of(architecture);
+        let mut formats = accepted.into_iter();
+        formats
+            .find_map(|format| files(own, format))
             .ok_or(NotOffered::Architecture)
     }
 
     /// Whether anything is configured for machines of this architecture.
     #[must_use]
     pub fn serves(&self, architecture: &str) -> bool {
-        self.offer(architecture, &[Format::Iso, Format::Initrd]).is_ok()
+        self.offer(architecture, &[Format::Iso, Format::Initrd], false).is_ok()
     }
 
     /// Whether one of the URLs of an image is this one.
@@ -202,9 +200,7 @@ impl Ramdisks {
     /// The kernel for a ramdisk that comes without one.
     #[must_use]
     pub fn kernel(&self, architecture: &str) -> Option<&str> {
-        let own = self.by_architecture.get(&architecture.to_ascii_lowercase());
-        let own = own.and_then(|ramdisk| ramdisk.kernel.as_deref());
-        own.or(self.usual.kernel.as_deref())
+        self.of(architecture).kernel.as_deref()
     }
 }
 

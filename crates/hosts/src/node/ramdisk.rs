@@ -59,7 +59,7 @@ pub struct Ramdisks {
 impl Ramdisks {
     /// The ramdisk of an architecture. What it has of its own is not completed by that of another.
     // differs: `agent-pair`. The Go manager completes it.
-    fn of(&self, architecture: &str) -> &Ramdisk {
+    pub(super) fn of(&self, architecture: &str) -> &Ramdisk {
         self.by_architecture
             .get(&architecture.to_ascii_lowercase())
             .unwrap_or(&self.usual)

@@ -210,8 +210,9 @@ impl NodeRecord {
 
     /// Those of the agent. Empty: they are kept as they are.
     fn agent_keys(&self, architecture: &str, found: Option<&Node>) -> Vec<(&'static str, Option<Value>)> {
+        let has_network = self.network != AgentNetwork::None;
         self.agent
-            .driver_info(&self.ramdisks, architecture, &self.profile, found)
+            .driver_info(&self.ramdisks, architecture, &self.profile, has_network, found)
     }
 
     /// The architecture of an observed node: a guess does not replace what the node has.
