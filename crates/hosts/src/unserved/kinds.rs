@@ -12,9 +12,7 @@ use super::facts::Server;
 use crate::needs::UnservedKinds;
 use crate::node::may_be;
 use crate::plan::agent_image::{is_of_former_host, is_own};
-
-/// Condition of an image that was not made.
-const ERROR: &str = "Error";
+use crate::plan::agent_state::ERROR;
 
 /// A kind with finalizers of the Go manager.
 pub(super) trait Finalized: Kind {

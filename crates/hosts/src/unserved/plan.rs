@@ -13,11 +13,11 @@ use crate::names::unserved_reason::{
     GO_MANAGER_RUNS, HOST_PAUSED, IMAGE_BUILDER, MOVING, NODE_LOCKED, OTHER_FINALIZERS, STATE_UNKNOWN, STILL_IN_USE,
 };
 
-/// Finalizers of the Go manager.
-/// Of the controller of hosts, on the image that its node may boot.
-pub(super) const HOST_OF_IMAGE: &str = "baremetalhost.metal3.io/preprovisioningImage";
-/// Of the controller that builds the image: part of the Go manager, or another program.
-pub(super) const IMAGE: &str = "preprovisioningimage.metal3.io";
+// The first is of the controller of hosts, on the image that its node may boot; the second of what builds the image: part of the Go
+// manager, or another program.
+pub(super) use metal3_api::metal3::names::{
+    AGENT_IMAGE_FINALIZER as IMAGE, AGENT_IMAGE_HOST_FINALIZER as HOST_OF_IMAGE,
+};
 
 /// The time for another program that builds images to remove its own finalizer: no Deployment of a well-known name shows
 /// whether it runs. It needs seconds. The time begins with each start.
@@ -53,11 +53,13 @@ pub(super) struct Wait {
 
 pub(super) fn plan(facts: &Facts) -> Step {
     match (facts.server, of_finalizers(facts)) {
-        (Server::None, step) => step,
-        (server, Step::Wait(wait)) => Step::Wait(Wait {
-            message: wait.message.replace(UNSERVED, ""),
-            // One writer of a status.
-            is_reported: wait.is_reported && server != Server::OtherBuilder,
+        (Server::None, Step::Wait(wait)) if wait.is_reported => Step::Wait(Wait {
+            message: format!("no controller of this program serves this kind, and {}", wait.message),
+            ..wait
+        }),
+        // One writer of a status.
+        (Server::OtherBuilder, Step::Wait(wait)) => Step::Wait(Wait {
+            is_reported: false,
             ..wait
         }),
         (_, step) => step,
@@ -110,10 +112,13 @@ fn of_finalizers(facts: &Facts) -> Step {
         }) => (*names_image, *runs_agent),
     };
     if names_image && !is_let_go(facts, finalizer, runs_agent) {
-        return in_use(
-            "the node of its host boots from this image",
-            "wait until the host is registered again without it, or start the Go manager of hosts again",
-        );
+        let remedy = match facts.server {
+            Server::None => {
+                "wait until the host is registered again without it, or start the Go manager of hosts again"
+            }
+            Server::This | Server::OtherBuilder => "wait until the host is registered again without it",
+        };
+        return in_use("the node of its host boots from this image", remedy);
     }
     Step::Remove(finalizer)
 }
@@ -199,7 +204,6 @@ const fn is_host_absent(facts: &Facts) -> bool {
     matches!(facts.host, Reading::Known(HostView::Absent | HostView::Successor))
 }
 
-const UNSERVED: &str = "no controller of this program serves this kind, and ";
 const RETRIED: &str = "this is read again every minute";
 const ACCESS: &str = "let this program list its Deployment";
 
@@ -214,7 +218,7 @@ fn in_use(message: &str, remedy: &str) -> Step {
 fn reported(reason: Reason, message: &str, remedy: &str) -> Step {
     Step::Wait(Wait {
         reason,
-        message: format!("{UNSERVED}its finalizer stays: {message}; {remedy}"),
+        message: format!("its finalizer stays: {message}; {remedy}"),
         recheck: RECHECK,
         is_reported: true,
     })
