@@ -6,27 +6,36 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use metal3_api::kind::Kind as _;
-use metal3_api::metal3::names::{AGENT_IMAGE_BUILDER_ANNOTATION, AGENT_IMAGE_HOST_FINALIZER};
+use metal3_api::metal3::names::{AGENT_IMAGE_BUILDER_ANNOTATION, AGENT_IMAGE_FINALIZER, AGENT_IMAGE_HOST_FINALIZER};
 use metal3_api::metal3::v1alpha1::{
     AutomatedCleaningMode, BareMetalHost, InspectionMode, PreprovisioningImage, PreprovisioningImageSpec,
     ProvisioningState as State,
 };
 use metal3_domain::bmc::Profile;
-use metal3_runtime::patch::Changes;
+use metal3_runtime::patch::{Changes, apply};
 use metal3_runtime::plan::Observed;
 use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::Next;
+use serde_json::Value;
 
 use super::agent_state::{AgentState, AgentWait, state_of};
 use crate::action::Action;
 use crate::facts::Read;
 use crate::node::agent::{accepted, has_agent};
+use crate::node::drive::may_run_agent;
 use crate::node::{Agent, BmcEndpoint};
+use crate::plan::deletion::failed_removals;
 use crate::plan::planner::{Decision, PlanResult, Planner, document};
 use crate::plan::secrets::{AGENT_NETWORK_FIELD, require_labelled};
 
 /// The annotation of an image that this program builds. Who builds an image is decided once, when it is created.
 pub(crate) const OWN_BUILDER: &str = "capm3";
+
+/// Why an image that its host has let go is not used.
+const IS_DELETED: &str = "it is deleted, and another one is created once it is gone; look at its finalizers";
+/// After so many failures the erasure of a deleted host takes the configured agent, whatever its image is: the one that failed may
+/// not exist any more, and the deletion gives up soon.
+const ATTEMPTS_WITH_IMAGE: i64 = 2;
 
 /// The network data of the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,16 +94,17 @@ pub(in crate::plan) fn choose(planner: &mut Planner<'_>) -> PlanResult<(Agent, N
     // Without the finalizer its builder may discard it at any time. Nothing boots an available machine.
     let is_ready = has_finalizer(&image.metadata) && matches!(state, AgentState::Ready(_));
     let is_used = is_ready && *planner.state() != State::Available;
-    if is_deleted && !is_used {
+    // An erasure may boot it in its next step.
+    if is_deleted && !is_used && !is_erased(planner) {
         return release_deleted(planner, image);
     }
-    // A label that the image may not have holds nothing up.
-    let is_usable = is_ready || refused.is_none();
     let waits = match (state, refused) {
-        (AgentState::Ready(files), _) if is_usable => return Ok((Agent::Built(files), source(image))),
+        // A label that the image may not have holds nothing up.
+        (AgentState::Ready(files), _) if is_ready => return Ok((Agent::Built(files), source(image))),
+        (_, Some(why)) => AgentWait::Refused(why.to_owned()),
         (AgentState::Failed(message), None) => AgentWait::Failed(message),
         (AgentState::Pending(message), None) => AgentWait::Pending(message),
-        (_, why) => AgentWait::Refused(why.unwrap_or_default().to_owned()),
+        (AgentState::Ready(_), None) => AgentWait::Pending(IS_DELETED.to_owned()),
     };
     Ok(wait_for(planner, waits))
 }
@@ -162,7 +172,8 @@ fn require_usable_secret(planner: &Planner<'_>, wanted: &PreprovisioningImageSpe
     }
 }
 
-/// For a deleted host, which neither creates nor changes an image: what is ready, or what its node has.
+/// For a deleted host, which neither creates nor changes an image: what is ready, what this program would build, or what its node
+/// has.
 // differs: `agent-image-erasure`. The Go manager waits for the builder before it erases the machine.
 fn ready_or_kept(
     planner: &Planner<'_>,
@@ -170,15 +181,34 @@ fn ready_or_kept(
     profile: &Profile,
 ) -> (Agent, NetworkSource) {
     let ramdisks = &planner.facts.settings.node.ramdisks;
-    let secret = &planner.facts.agent_network;
-    match planner.facts.agent_image.object {
-        // Without the finalizer its builder may discard it at any time.
-        Observed::Present(image) if has_finalizer(&image.metadata) && !is_of_former_host(image, planner.uid) => {
-            match state_of(image, wanted, secret, (ramdisks, profile)) {
-                AgentState::Ready(files) => (Agent::Built(files), source(image)),
-                AgentState::Failed(_) | AgentState::Pending(_) => kept(planner),
+    let architecture = wanted.architecture.as_deref().unwrap_or_default();
+    let has_network = wanted.network_data_name.is_some();
+    let configured = || {
+        let files = ramdisks.offer(architecture, &wanted.accept_formats, has_network);
+        files.map(|files| (Agent::Built(files), NetworkSource::Secret))
+    };
+    if failed_removals(planner) >= ATTEMPTS_WITH_IMAGE
+        && let Ok(configured) = configured()
+    {
+        return configured;
+    }
+    let is_builder = match planner.facts.agent_image.object {
+        Observed::Present(image) if is_of_former_host(image, planner.uid) => true,
+        Observed::Present(image) => {
+            // Without the finalizer its builder may discard it at any time.
+            if has_finalizer(&image.metadata)
+                && let AgentState::Ready(files) =
+                    state_of(image, wanted, &planner.facts.agent_network, (ramdisks, profile))
+            {
+                return (Agent::Built(files), source(image));
             }
+            is_own(image)
         }
+        Observed::Absent => true,
+        Observed::Unknown(_) => false,
+    };
+    match configured() {
+        Ok(configured) if is_builder => configured,
         _ => kept(planner),
     }
 }
@@ -246,12 +276,11 @@ fn has_finalizer(metadata: &ObjectMeta) -> bool {
 fn release_deleted(planner: &mut Planner<'_>, image: &PreprovisioningImage) -> PlanResult<(Agent, NetworkSource)> {
     if let Some(action) = without_finalizer(image) {
         let node = planner.node()?;
-        if !node.is_some_and(|node| node.provision_state.is_transitional()) {
+        if !node.is_some_and(may_run_agent) {
             return change(planner, action);
         }
     }
-    let message = "it is deleted, and another one is created once it is gone; look at its finalizers";
-    Ok(wait_for(planner, AgentWait::Pending(message.to_owned())))
+    Ok(wait_for(planner, AgentWait::Pending(IS_DELETED.to_owned())))
 }
 
 fn without_finalizer(image: &PreprovisioningImage) -> Option<Action> {
@@ -281,6 +310,18 @@ fn correction(
     patch(image, &corrected)
 }
 
+/// Whether the stored image has what was sent: a webhook, or the definition of the kind, may take it back.
+pub(crate) fn has_effect(sent: &Value, stored: &PreprovisioningImage) -> bool {
+    let stored = document(stored);
+    let mut repeated = stored.clone();
+    apply(sent, &mut repeated);
+    Changes::between(&stored, &repeated).is_empty()
+}
+
+/// What is said of a change that is taken back.
+pub(crate) const TAKEN_BACK: &str =
+    "the API server accepts a change and does not store it: a webhook, or the definition of the kind, takes it back";
+
 fn patch(from: &PreprovisioningImage, to: &PreprovisioningImage) -> Option<Action> {
     let version = ResourceVersion::parse(from.metadata.resource_version.as_deref()?).ok()?;
     let patch = Changes::between(&document(from), &document(to)).main?;
@@ -300,6 +341,9 @@ fn new_image(planner: &Planner<'_>, wanted: &PreprovisioningImageSpec) -> Prepro
     let ramdisks = &planner.facts.settings.node.ramdisks;
     let builder = (AGENT_IMAGE_BUILDER_ANNOTATION.to_owned(), OWN_BUILDER.to_owned());
     let is_own = ramdisks.serves(wanted.architecture.as_deref().unwrap_or_default());
+    let finalizers = [AGENT_IMAGE_HOST_FINALIZER]
+        .into_iter()
+        .chain(is_own.then_some(AGENT_IMAGE_FINALIZER));
     PreprovisioningImage {
         metadata: ObjectMeta {
             name: host.name.clone(),
@@ -307,7 +351,7 @@ fn new_image(planner: &Planner<'_>, wanted: &PreprovisioningImageSpec) -> Prepro
             labels: host.labels.clone(),
             annotations: is_own.then(|| [builder].into()),
             owner_references: Some(vec![owner]),
-            finalizers: Some(vec![AGENT_IMAGE_HOST_FINALIZER.to_owned()]),
+            finalizers: Some(finalizers.map(str::to_owned).collect()),
             ..ObjectMeta::default()
         },
         spec: wanted.clone(),

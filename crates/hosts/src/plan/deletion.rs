@@ -27,6 +27,11 @@ use crate::plan::{agent_image, disc, outage, wait};
 
 /// After more failures than this a deletion skips the failed operation. The Go manager's number.
 pub(crate) const MAX_ATTEMPTS: i64 = 3;
+
+/// The failed attempts to remove the system. Failed deployments are part of the count of errors, and are none of them.
+pub(crate) fn failed_removals(planner: &Planner<'_>) -> i64 {
+    planner.draft.status.error_count - planner.host().status.provisioning_fail_count.max(0)
+}
 /// The maintenance reason of a node in use before its deletion.
 pub(crate) const MAINTENANCE: &str = "forcing deletion in baremetal-operator";
 

@@ -19,7 +19,7 @@ use crate::action::Count;
 use crate::facts::NodeFreshness;
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, reason};
 use crate::node::{Deployment, raid};
-use crate::plan::deletion::MAX_ATTEMPTS;
+use crate::plan::deletion::{MAX_ATTEMPTS, failed_removals};
 use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
 use crate::plan::ownership::has_no_other_instance;
@@ -96,9 +96,7 @@ fn next_without_node(planner: &mut Planner<'_>) -> PlanResult<Option<Trigger>> {
         return Ok(Some(Trigger::External));
     }
     let status = &planner.host().status;
-    // Failed deployments are part of the count, but are not attempts to deprovision.
-    let of_removal = planner.draft.status.error_count - status.provisioning_fail_count.max(0);
-    if status.error_type.is_some() && of_removal > MAX_ATTEMPTS {
+    if status.error_type.is_some() && failed_removals(planner) > MAX_ATTEMPTS {
         planner.count(Count::One("metal3_delete_without_deprovisioning_total"));
         return Ok(Some(Trigger::GivenUp));
     }

@@ -278,7 +278,7 @@ const MOST_NETWORK_DATA: usize = 64 * 1024;
 fn require_bounded(planner: &Planner<'_>, name: &str, values: &BTreeMap<String, ByteString>) -> PlanResult<()> {
     let given = ["networkData", "value"].iter().find_map(|key| values.get(*key));
     let length = given.map_or(0, |value| value.0.len());
-    if !planner.facts.settings.builds_agent_images || length <= MOST_NETWORK_DATA {
+    if !planner.facts.settings.builds_agent_images || planner.is_deleting() || length <= MOST_NETWORK_DATA {
         return Ok(());
     }
     let message = format!(

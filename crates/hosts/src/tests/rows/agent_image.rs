@@ -122,6 +122,8 @@ pub(super) fn images() -> Vec<Row> {
         booting(with_image(to_inspect(), deleted_image(json!({}))), "manageable").live().row("a deleted image that is what the host asks for", "requests inspect, waits for the node"),
         with_image(to_inspect(), deleted_image(json!({ "spec": { "architecture": "aarch64" }, "status": { "architecture": "aarch64" } }))).row("a deleted image that is not what the host asks for", "changes the image of the agent, replan"),
         with_image(inspecting().node("inspect wait"), deleted_image(json!({ "spec": { "architecture": "aarch64" } }))).row("the same while its machine boots it", "waits for the node"),
+        with_image(preparing().node("clean hold"), deleted_image(json!({ "spec": { "architecture": "aarch64" } }))).row("the same while its machine runs the agent and waits", "writes the status, preparation error: in Ironic the node is in state \"clean hold\", which is unexpected for a host in state \"preparing\"; the node is not changed. Undeploy the node in Ironic if its system is not needed, waits for the node"),
+        with_image(deprovisioning().node("active"), deleted_image(json!({ "spec": { "architecture": "aarch64" } }))).live().row("the same before an erasure, which may boot it", "requests deleted, waits for the node"),
         with_image(inspecting(), deleted_image(json!({ "spec": { "architecture": "aarch64" } }))).row("the same with an unknown node", "reads Node, replan"),
         with_image(to_inspect().freshness(NodeFreshness::Stale), deleted_image(json!({ "spec": { "architecture": "aarch64" } }))).row("the same with a node before the last order", "waits for the node"),
         with_image(to_inspect(), deleted_image(json!({ "metadata": { "finalizers": ["example.org/other"] } }))).row("a deleted image that is let go", WAITS),
@@ -157,7 +159,12 @@ pub(super) fn images() -> Vec<Row> {
         with_image(deprovisioning().node("active"), error("no disk")).live().row("the same, and the builder fails", "requests deleted, waits for the node"),
         flagged(deprovisioning().deleted().node("active")).live().row("a deleted host without an image", "requests deleted, waits for the node"),
         with_usual(flagged(deprovisioning().deleted().node("active"))).live().row("the same, and an agent is configured", "requests change node, replan"),
-        with_usual(booting(flagged(deprovisioning().deleted()), "active")).live().row("the same, and the node has the last one", "requests deleted, waits for the node"),
+        with_usual(booting(flagged(deprovisioning().deleted()), "active")).live().row("the same, and the node has a former one", "requests change node, replan"),
+        with_usual(booting(with_image(deprovisioning().deleted(), with_own(&json!({ "spec": { "architecture": "aarch64" } }))), "active")).live().row("the same, and the image of this program is behind the host", "requests change node, replan"),
+        with_usual(booting(with_image(deprovisioning().deleted(), json!({ "spec": { "architecture": "aarch64" } })), "active")).live().row("the same with the image of another builder", "requests deleted, waits for the node"),
+        with_usual(booting(built(deprovisioning().deleted()), "active")).live().status(json!({ "errorCount": 1 })).row("an erasure with the image that failed once", "requests deleted, waits for the node"),
+        with_usual(booting(built(deprovisioning().deleted()), "active")).live().status(json!({ "errorCount": 2 })).row("an erasure with the image that failed twice", "requests change node, replan"),
+        with_usual(booting(built(deprovisioning().deleted()), "active")).live().status(json!({ "errorCount": 2, "provisioningFailCount": 2 })).row("an erasure after failed deployments", "requests deleted, waits for the node"),
         built(deprovisioning().deleted().node_with("active", json!({ "driver_info": { "deploy_iso": "http://192.0.2.9/old.iso" } }))).live().row("a deleted host whose image is ready", "requests change node, replan"),
         booting(built(deprovisioning().deleted()), "active").live().row("the same, and the node has it", "requests deleted, waits for the node"),
         with_image(deprovisioning().deleted().node_with("active", json!({ "driver_info": { "deploy_iso": "http://192.0.2.9/old.iso" } })), json!({ "status": null })).live().row("a deleted host whose image is not ready", "requests deleted, waits for the node"),
@@ -217,12 +224,14 @@ fn new_image_names_this_builder_if_something_is_configured_for_its_architecture(
         let metadata = image.metadata;
         assert_eq!(metadata.name.as_deref(), Some("h"));
         assert_eq!(metadata.owner_references.unwrap()[0].uid, UID);
-        assert_eq!(
-            metadata.finalizers.unwrap(),
-            ["baremetalhost.metal3.io/preprovisioningImage"]
-        );
         assert_eq!(image.spec.architecture.as_deref(), Some("x86_64"));
-        metadata.annotations.is_some()
+        let is_own = metadata.annotations.is_some();
+        let of_builder = is_own.then_some("preprovisioningimage.metal3.io");
+        let finalizers: Vec<&str> = std::iter::once("baremetalhost.metal3.io/preprovisioningImage")
+            .chain(of_builder)
+            .collect();
+        assert_eq!(metadata.finalizers.unwrap(), finalizers);
+        is_own
     };
     assert!(!builder(flagged(inspecting())));
     assert!(builder(with_usual(flagged(inspecting()))));
