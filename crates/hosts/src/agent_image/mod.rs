@@ -33,8 +33,11 @@ use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 
 use crate::names::image_reason::OBJECT_UNREADABLE;
+use crate::names::reason::AGENT_IMAGE_REFUSED;
 use crate::needs::AgentImages;
 use crate::node::Ramdisks;
+use crate::plan::agent_image::{TAKEN_BACK, has_effect};
+use crate::plan::wait::AGENT_IMAGE_RETRY;
 use crate::reconciler::caches::Caches;
 use plan::{Facts, Step, is_left, plan};
 pub use watches::ImageIndexes;
@@ -106,7 +109,17 @@ impl Reconciler for ImageReconciler {
             }
             Step::Own(owned) => {
                 if let Some(patch) = changes(key, &image, &owned)?.0 {
-                    writer.patch::<PreprovisioningImage>(cache, key, patch).await?;
+                    let sent = patch.clone().into_document();
+                    let written = writer.patch::<PreprovisioningImage>(cache, key, patch).await?;
+                    if written.object().is_some_and(|stored| !has_effect(&sent, &stored)) {
+                        tracing::warn!(image = %key, why = TAKEN_BACK, "the image is not served");
+                        let message = TAKEN_BACK.to_owned();
+                        return Ok(Next::waiting_with_recheck(
+                            AGENT_IMAGE_REFUSED,
+                            message,
+                            AGENT_IMAGE_RETRY,
+                        ));
+                    }
                 }
                 // The status follows. An own write enqueues nothing.
                 Ok(Next::Requeue)

@@ -7,17 +7,17 @@ use metal3_api::metal3::v1alpha1::{PreprovisioningImage, ProvisioningState};
 use metal3_domain::clock::Monotonic;
 use metal3_domain::uri::public_text;
 use metal3_runtime::cache::{Cache, Key};
-use metal3_runtime::patch::{Changes, MergePatch, apply};
+use metal3_runtime::patch::MergePatch;
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::Fault;
 use metal3_runtime::write::{WriteError, WriteErrorKind, Written};
 use parking_lot::Mutex;
-use serde_json::Value;
 
 use super::act::{Executor, Outcome};
 use super::firmware_reads::no_kind;
 use super::observations::Observations;
 use super::observer::Observer;
+use crate::plan::agent_image::{TAKEN_BACK, has_effect};
 use crate::plan::wait::AGENT_IMAGE_RETRY;
 
 /// Why an image was refused, and when.
@@ -96,8 +96,7 @@ impl Executor<'_> {
         if let Ok(Written::Object(object)) = &written
             && !has_effect(&sent, object)
         {
-            let why = "the API server accepts a change and does not store it: a webhook, or the definition of the kind, takes it back";
-            self.refuse_agent_image(why.to_owned());
+            self.refuse_agent_image(TAKEN_BACK.to_owned());
         }
         self.store_agent_image(written, observed)
     }
@@ -129,14 +128,6 @@ impl Executor<'_> {
             }
         }
     }
-}
-
-/// Whether the object has what was sent.
-fn has_effect(sent: &Value, object: &PreprovisioningImage) -> bool {
-    let stored = serde_json::to_value(object).unwrap_or_default();
-    let mut repeated = stored.clone();
-    apply(sent, &mut repeated);
-    Changes::between(&stored, &repeated).is_empty()
 }
 
 /// Whether the same request is refused again.
