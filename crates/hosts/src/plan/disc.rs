@@ -288,6 +288,10 @@ fn carry_out(
     {
         return give_up(planner, object, &why, purpose);
     }
+    // Nothing has failed before Ironic ends the order, however long it takes for that.
+    if matches!(step, Step::Failed(_)) && node.reservation.is_some() {
+        return Err(Decision::Wait(wait::on_node("Ironic works with the disc of the host")));
+    }
     // Ironic records each failure.
     if let (Step::Failed(_), None, Some(left)) = (step, &node.last_error, attempts.settling_left) {
         let why = "the BMC may show its drive as it was for a moment";

@@ -27,7 +27,12 @@ impl HostReconciler {
         let object = observed.data_image.as_deref();
         let present = object.clone().into_present();
         DiscFacts {
-            attempts: self.discs.view(key, &observed.host, present, (self.led(), now)),
+            attempts: self.discs.view(
+                key,
+                &observed.host,
+                (present, observed.newest_node()),
+                (self.led(), now),
+            ),
             object,
             freshness: observed.data_image_freshness(now),
             drive: observed.drive.as_ref(),

@@ -9,6 +9,7 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, DataImage};
 use metal3_domain::clock::Monotonic;
 use metal3_domain::uri::public_text;
 use metal3_ironic::Error;
+use metal3_ironic::model::node::Node;
 use metal3_runtime::cache::Key;
 use parking_lot::Mutex;
 
@@ -47,6 +48,7 @@ struct Memory {
     goal: Goal,
     attempts: DiscAttempts,
     retry_at: Option<Monotonic>,
+    /// When the drive is shown as it is. `None`: Ironic has not ended the last order.
     settled_at: Option<Monotonic>,
 }
 
@@ -55,12 +57,12 @@ struct Memory {
 pub(super) struct Discs(Mutex<BTreeMap<Key, Memory>>);
 
 impl Discs {
-    /// The attempts of a host. `led`: since when this process leads.
+    /// The attempts of a host. `node`: as it was after the last order. `led`: since when this process leads.
     pub(super) fn view(
         &self,
         key: &Key,
         host: &BareMetalHost,
-        object: Option<&DataImage>,
+        (object, node): (Option<&DataImage>, Option<&Node>),
         (led, now): (Monotonic, Monotonic),
     ) -> DiscAttempts {
         let mut all = self.0.lock();
@@ -78,21 +80,28 @@ impl Discs {
         if memory.goal != goal {
             *memory = new(goal);
         }
+        let is_unlocked = node.is_some_and(|node| node.reservation.is_none());
+        if memory.attempts.ordered.is_some() && is_unlocked {
+            memory.settled_at.get_or_insert(now.after(SETTLING));
+        }
         let earlier = IRONIC_LIMIT.saturating_sub(now.since(led));
         let left = |at: Monotonic| Some(at.since(now)).filter(|left| !left.is_zero());
         DiscAttempts {
             delay_left: memory.retry_at.and_then(left),
-            settling_left: memory.settled_at.and_then(left),
+            settling_left: match memory.settled_at {
+                None if memory.attempts.ordered.is_some() => Some(SETTLING),
+                settled_at => settled_at.and_then(left),
+            },
             earlier_left: (!earlier.is_zero()).then_some(earlier),
             ..memory.attempts.clone()
         }
     }
 
-    /// Ironic accepted an order.
-    pub(super) fn ordered(&self, key: &Key, order: DiscOrder, now: Monotonic) {
+    /// Ironic accepted an order. It loads the whole image before it ends it.
+    pub(super) fn ordered(&self, key: &Key, order: DiscOrder) {
         if let Some(memory) = self.0.lock().get_mut(key) {
             memory.attempts.ordered = Some(order);
-            memory.settled_at = Some(now.after(SETTLING));
+            memory.settled_at = None;
         }
     }
 
@@ -180,12 +189,10 @@ mod tests {
             let discs = Discs::default();
             let view = |url: Option<&str>, seconds| {
                 let object = url.map(object);
-                discs.view(&key(), &host(), object.as_ref(), (at(0), at(seconds)))
+                discs.view(&key(), &host(), (object.as_ref(), None), (at(0), at(seconds)))
             };
             assert_eq!(view(Some("http://a/"), 0).failures, 0);
-            discs.ordered(&key(), DiscOrder::Insert, at(0));
-            assert_eq!(view(Some("http://a/"), 29).settling_left, Some(Duration::from_secs(1)));
-            assert_eq!(view(Some("http://a/"), 30).settling_left, None);
+            discs.ordered(&key(), DiscOrder::Insert);
             discs.failed(&key(), ("no".to_owned(), false), at(0));
             assert_eq!(view(Some("http://a/"), 1).ordered, None);
             if is_ended {
@@ -204,11 +211,50 @@ mod tests {
         }
     }
 
+    /// Ironic keeps the node locked while it loads the image, which takes minutes.
+    #[test]
+    fn bmc_may_be_late_from_the_end_of_an_order() {
+        let discs = Discs::default();
+        let node = |is_locked: bool| {
+            let mut node = crate::tests::fixture::node("active");
+            node["reservation"] = if is_locked { json!("conductor") } else { json!(null) };
+            serde_json::from_value::<Node>(node).unwrap()
+        };
+        let left = |node: Option<&Node>, seconds| {
+            let object = object("http://a/");
+            let view = discs.view(&key(), &host(), (Some(&object), node), (at(0), at(seconds)));
+            view.settling_left.map(|left| left.as_secs())
+        };
+        assert_eq!(left(Some(&node(false)), 0), None);
+        for begin in [0, 1_000] {
+            discs.ordered(&key(), DiscOrder::Insert);
+            for (is_locked, seconds, expected) in [
+                (Some(true), 1, Some(30)),
+                (None, 50, Some(30)),
+                (Some(true), 100, Some(30)),
+                (Some(false), 101, Some(30)),
+                (Some(true), 102, Some(29)),
+                (Some(false), 130, Some(1)),
+                (Some(false), 131, None),
+            ] {
+                let node = is_locked.map(node);
+                assert_eq!(left(node.as_ref(), begin + seconds), expected, "{begin} {seconds}");
+            }
+        }
+    }
+
     #[test]
     fn attempts_are_over_after_a_number_of_failures_or_a_last_one() {
         for (is_last, expected) in [(false, [false, false, true]), (true, [true, true, true])] {
             let discs = Discs::default();
-            let view = |seconds| discs.view(&key(), &host(), Some(&object("http://a/")), (at(0), at(seconds)));
+            let view = |seconds| {
+                discs.view(
+                    &key(),
+                    &host(),
+                    (Some(&object("http://a/")), None),
+                    (at(0), at(seconds)),
+                )
+            };
             drop(view(0));
             let over = [0, 100, 200].map(|seconds| {
                 discs.failed(&key(), ("no".to_owned(), is_last), at(seconds));

@@ -123,7 +123,7 @@ impl Executor<'_> {
             self.refusals.remove(self.key);
         }
         if let Some(order) = sent.disc {
-            self.discs.ordered(self.key, order, self.clock.monotonic());
+            self.discs.ordered(self.key, order);
         }
         if let Some(on) = sent.power {
             self.index.request_power(self.key, on);

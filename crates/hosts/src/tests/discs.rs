@@ -452,6 +452,13 @@ fn reboot_in_place_says_that_the_disc_stays_as_it_is() {
     }
 }
 
+/// Other orders no longer wait for its end.
+fn locked_for_long(fixture: &mut Fixture) {
+    let node = &mut fixture.node.as_mut().unwrap().as_mut().unwrap().0;
+    node["reservation"] = json!("conductor");
+    fixture.reserved_for = Some(Duration::from_hours(1));
+}
+
 /// Ironic says that it is done.
 #[test]
 fn drive_that_a_bmc_shows_late_is_read_again_and_is_no_failure() {
@@ -469,6 +476,11 @@ fn drive_that_a_bmc_shows_late_is_read_again_and_is_no_failure() {
         (settling(left, Value::Null), "waits for a time"),
         (settling(left, json!("Could not attach")), failure),
         (settling(None, Value::Null), failure),
+        (settling(left, Value::Null).with(locked_for_long), "waits for the node"),
+        (
+            settling(None, json!("Could not attach")).with(locked_for_long),
+            "waits for the node",
+        ),
     ] {
         assert_eq!(fixture.summary(), summary);
     }

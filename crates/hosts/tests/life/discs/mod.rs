@@ -23,15 +23,23 @@ const HOUR: Duration = Duration::from_hours(1);
 const MINUTES: Duration = Duration::from_mins(3);
 
 async fn env() -> TestEnv {
+    env_with(Setup::default())
+}
+
+fn env_with(setup: Setup) -> TestEnv {
     TestEnv::new(Setup {
         data_images: true,
-        ..Setup::default()
+        ..setup
     })
 }
 
 /// A host that runs an image.
 async fn running() -> TestEnv {
-    let env = env().await;
+    running_with(Setup::default()).await
+}
+
+async fn running_with(setup: Setup) -> TestEnv {
+    let env = env_with(setup);
     provisioned(&env, 1).await;
     sleep(MINUTES).await;
     env
