@@ -78,7 +78,8 @@ impl Observer {
         let call = hardware::virtual_media(&NodeRef::from(&node.uuid));
         match self.nodes.ironic.send(&call).await {
             Ok(media) => Reading::Known(DriveState::Known(Drive::of(&media.value, node))),
-            Err(Error::Invalid(_)) => Reading::Known(DriveState::Unsupported),
+            // Another Ironic or another driver reads it, and nothing else.
+            Err(Error::Invalid(_) | Error::TooOld { .. }) => Reading::Known(DriveState::Unsupported),
             Err(error) => Reading::failed(&error),
         }
     }

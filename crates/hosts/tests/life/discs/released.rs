@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use kube::api::{Patch, PatchParams};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, DataImage, OperationalStatus};
+use metal3_ironic::version::Microversion;
 use metal3_sim_bmc::fault::Fault;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::{
-    HOUR, MINUTES, URL, disc, edit_status, error, insert, last_start, of_drive, restart, running, switch, with_disc,
+    HOUR, MINUTES, URL, disc, edit_status, error, insert, last_start, of_drive, restart, running, running_with, switch,
+    with_disc,
 };
-use crate::env::TestEnv;
+use crate::env::{Setup, TestEnv};
 use crate::unserved::{delete, go_manager, is_gone, leave, mark_as_moved, move_host, pause, until_gone};
 
 /// As the Go manager leaves it.
@@ -155,6 +157,40 @@ async fn silence_of_ironic_or_the_bmc_keeps_the_finalizer() {
         );
         env.interceptor.log().rejected = None;
         until_gone::<DataImage>(&env, "host-1").await;
+    }
+}
+
+/// Nothing was inserted over it, and time alone changes nothing about it.
+#[tokio::test(start_paused = true)]
+async fn ironic_that_reads_no_drive_keeps_only_what_was_inserted_before() {
+    for is_recorded in [false, true] {
+        let env = running_with(Setup {
+            newest: Some(Microversion::minor(92)),
+            ..Setup::default()
+        })
+        .await;
+        insert(&env, URL).await;
+        sleep(MINUTES).await;
+        restart(&env).await;
+        sleep(MINUTES).await;
+        let shown = error(&env).await;
+        assert!(
+            shown.contains("1.93") && shown.contains("or delete the DataImage"),
+            "{shown}"
+        );
+        if is_recorded {
+            edit_status(&env, json!({ "attachedImage": { "url": URL } })).await;
+        }
+        delete::<DataImage>(&env, "host-1").await;
+        sleep(Duration::from_mins(1)).await;
+        assert_eq!(is_gone::<DataImage>(&env, "host-1").await, !is_recorded);
+        if is_recorded {
+            let shown = error(&env).await;
+            assert!(
+                shown.contains("eject the image at the BMC, then remove the finalizer"),
+                "{shown}"
+            );
+        }
     }
 }
 
