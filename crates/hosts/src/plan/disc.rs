@@ -347,10 +347,11 @@ fn insert(planner: &mut Planner<'_>, object: &DataImage, node: &Node, url: &str)
     Decision::Wait(wait::on_node("Ironic inserts the disc of the host"))
 }
 
-/// The schemes of images that the API of Ironic accepts.
-const SCHEMES: [&str; 5] = ["http", "https", "nfs", "cifs", "smb"];
+/// The schemes of images that Ironic loads and publishes itself, as it does unless the order says otherwise. Its API accepts more.
+const SCHEMES: [&str; 2] = ["http", "https"];
 
-/// Why a URL is not sent: it cannot be, or Ironic rejects it whatever the node. Admission accepts more schemes, and need not run.
+/// Why a URL is not sent: it cannot be, or Ironic never inserts it whatever the node. Admission accepts more schemes, and need not
+/// run.
 fn unsent(url: &str) -> Option<String> {
     if url.chars().any(char::is_control) {
         return Some("spec.url has a control character (a line break, a tab or the like); remove it".to_owned());
@@ -362,8 +363,8 @@ fn unsent(url: &str) -> Option<String> {
     let is_accepted = SCHEMES.contains(&scheme.as_str());
     (!is_accepted).then(|| {
         format!(
-            "Ironic inserts no image with the scheme {scheme:?} of spec.url; use one of {}",
-            SCHEMES.join(", ")
+            "Ironic inserts no image with the scheme {scheme:?} of spec.url; use {}",
+            SCHEMES.join(" or ")
         )
     })
 }

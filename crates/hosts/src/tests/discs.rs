@@ -414,9 +414,12 @@ fn node_of_a_deleted_host_is_deleted_after_its_disc_is_ejected() {
 fn url_that_ironic_does_not_take_is_not_recorded() {
     for (url, expected) in [
         ("http://images.example/a.iso\u{1}", "control character"),
-        ("ftp://images.example/a.iso", "use one of http, https"),
-        ("oci://images.example/a", "use one of http, https"),
-        ("a.iso", "use one of http, https"),
+        ("ftp://images.example/a.iso", "use http or https"),
+        ("oci://images.example/a", "use http or https"),
+        ("nfs://images.example/a.iso", "use http or https"),
+        ("cifs://images.example/a.iso", "use http or https"),
+        ("smb://images.example/a.iso", "use http or https"),
+        ("a.iso", "use http or https"),
     ] {
         let fixture = off(json!({ "spec": { "url": url } }), Drive::Empty);
         assert_eq!(sent(&fixture), ["power on"], "{url:?}");

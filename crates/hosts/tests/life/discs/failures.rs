@@ -271,7 +271,11 @@ async fn image_that_may_not_be_recorded_delays_no_reboot() {
 /// Without admission.
 #[tokio::test(start_paused = true)]
 async fn url_that_cannot_be_sent_delays_no_start() {
-    for url in ["http://images.example/data.iso\u{1}", "ftp://images.example/data.iso"] {
+    for url in [
+        "http://images.example/data.iso\u{1}",
+        "ftp://images.example/data.iso",
+        "nfs://images.example/data.iso",
+    ] {
         let env = running().await;
         insert(&env, url).await;
         sleep(MINUTES).await;

@@ -12,8 +12,10 @@ use crate::work::Kind;
 
 /// Types of drives.
 const DEVICES: [&str; 3] = ["disk", "cdrom", "floppy"];
-/// Schemes of images.
+/// Schemes of images that the API accepts.
 const SCHEMES: [&str; 5] = ["http", "https", "nfs", "cifs", "smb"];
+/// Those that a conductor loads, as it does unless the request says otherwise.
+const LOADED: [&str; 2] = ["http", "https"];
 /// The message about a BMC without a usable drive.
 const NO_DRIVE: &str = "No suitable virtual media device found";
 
@@ -60,7 +62,7 @@ impl Core {
                 Refusal::invalid(format!("Schema error for vmedia: '{device}' is not one of {DEVICES:?}")).into(),
             );
         }
-        let scheme = image.split_once(':').map_or("", |(scheme, _)| scheme);
+        let scheme = scheme(&image);
         if !SCHEMES.contains(&scheme) {
             return Err(Refusal::invalid(format!("Unsupported or missing URL scheme: {scheme}")).into());
         }
@@ -126,6 +128,12 @@ impl Core {
                 &format!("{NO_DRIVE} for node {uuid} to mount image {image}"),
             );
         }
+        if !LOADED.contains(&scheme(image)) {
+            return fails(
+                Duration::ZERO,
+                &format!("Cannot load the image {image}: no service for its scheme"),
+            );
+        }
         machine.media = None;
         machine.disc = None;
         if machine.discs_refused > 0 {
@@ -139,6 +147,10 @@ impl Core {
         machine.disc = Some(image.to_owned());
         Some(Outcome::Done)
     }
+}
+
+fn scheme(image: &str) -> &str {
+    image.split_once(':').map_or("", |(scheme, _)| scheme)
 }
 
 fn has_drives(management: Option<&str>) -> bool {
