@@ -115,7 +115,10 @@ fn release(facts: &Facts) -> Decision {
         }
         None => return Ok(Step::Release { is_left: false }),
     };
-    let drive = require_drive(facts)?;
+    let drive = match (require_drive(facts), start) {
+        (Err(Step::Wait(_)), Start::Soon) => return Err(before_start(facts)),
+        (drive, _) => drive?,
+    };
     if !may_hold(drive, object.is_recorded) {
         return require_no_insertion(facts).map(|()| Step::Release { is_left: false });
     }

@@ -365,6 +365,25 @@ fn nothing_is_read_or_said_over_the_message_of_a_start() {
     }
 }
 
+/// The host is not started yet, so this controller reads the drive of an image that was perhaps never inserted. The other one says
+/// why it cannot be read.
+#[test]
+fn unreadable_drive_of_a_host_that_starts_is_no_message_of_its_own() {
+    for (start, deleted_for, expected) in [
+        (Start::Soon, Duration::ZERO, (STILL_IN_DRIVE, false)),
+        (Start::Soon, PATIENCE, (STILL_IN_DRIVE, true)),
+        (Start::WhenOnline, Duration::ZERO, (STATE_UNKNOWN, true)),
+    ] {
+        let unread = Facts {
+            deleted_for,
+            host: host(None, true, start),
+            drive: Reading::Failed("unreachable".to_owned()),
+            ..unrecorded(deleted())
+        };
+        assert_eq!(wait(&unread), Some(expected), "{start:?} {deleted_for:?}");
+    }
+}
+
 /// The host and the object are watched.
 #[test]
 fn wait_for_a_host_needs_no_timer_after_its_report() {
