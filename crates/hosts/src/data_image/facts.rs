@@ -9,6 +9,9 @@ use metal3_api::metal3::v1alpha1::DataImage;
 use crate::live::{GoManager, Reading};
 use crate::node::drive::Drive;
 
+/// How each message of this controller begins, and none of the controller of hosts.
+pub(super) const OWN: &str = "it is deleted, and stays: ";
+
 /// The object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Object {
@@ -18,8 +21,8 @@ pub(super) struct Object {
     pub(super) is_moving: bool,
     /// Whether the status records that the image was inserted, or is about to be.
     pub(super) is_recorded: bool,
-    /// Whether the status has an error.
-    pub(super) has_error: bool,
+    /// Whether the status has an error of the controller of hosts. A Go manager leaves an empty one.
+    pub(super) has_error_of_host: bool,
     /// Whether it was read from the server in this reconcile.
     pub(super) is_live: bool,
 }
@@ -30,12 +33,13 @@ impl Object {
         let mut finalizers = meta.finalizers.iter().flatten();
         let annotations = meta.annotations.as_ref();
         let attached = object.status.attached_image.as_ref();
+        let error = object.status.error.as_ref().map(|error| error.message.as_str());
         Self {
             has_finalizer: finalizers.any(|name| name == DATA_IMAGE_FINALIZER),
             is_deleted: meta.deletion_timestamp.is_some(),
             is_moving: annotations.is_some_and(|all| all.contains_key(DELETE_FOR_MOVE_ANNOTATION)),
             is_recorded: attached.is_some_and(|attached| !attached.url.is_empty()),
-            has_error: object.status.error.is_some(),
+            has_error_of_host: error.is_some_and(|error| !error.is_empty() && !error.starts_with(OWN)),
             is_live,
         }
     }
@@ -124,6 +128,8 @@ pub(super) struct Facts {
     pub(super) host: Reading<HostView>,
     /// Since when this process finds no host; zero while there is one.
     pub(super) absent_for: Duration,
+    /// Since when this process finds the host about to start; zero while it is not.
+    pub(super) starting_for: Duration,
     pub(super) node: Reading<NodeView>,
     pub(super) drive: Reading<DriveState>,
 }

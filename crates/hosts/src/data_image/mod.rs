@@ -147,7 +147,8 @@ impl DataImageReconciler {
                     self.observer
                         .read(read, (key, &object), (&mut facts, &mut found), writer)
                         .await;
-                    facts.absent_for = self.seen.host_absent_for(key, &facts.host, self.clock.monotonic());
+                    (facts.absent_for, facts.starting_for) =
+                        self.seen.of_host(key, &facts.host, self.clock.monotonic());
                 }
                 Step::Adopt => return self.adopt(key, (&object, &found), writer).await,
                 Step::Release { is_left } => return self.release(key, &object, is_left, writer).await,
@@ -166,6 +167,7 @@ impl DataImageReconciler {
             go_manager: Reading::NotRead,
             host: Reading::NotRead,
             absent_for: Duration::ZERO,
+            starting_for: Duration::ZERO,
             node: Reading::NotRead,
             drive: Reading::NotRead,
         }

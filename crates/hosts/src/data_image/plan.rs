@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use metal3_runtime::reason::Reason;
 
-use super::facts::{Bar, DriveState, DriveUse, Facts, HostView, NodeView, Read, Start};
+use super::facts::{Bar, DriveState, DriveUse, Facts, HostView, NodeView, OWN, Read, Start};
 use crate::live::{GoManager, Reading};
 use crate::names::disc_reason::{
     GO_MANAGER_RUNS, HOST_ABSENT, HOST_DELETED, HOST_PAUSED, MOVING, NODE_LOCKED, STATE_UNKNOWN, STILL_IN_DRIVE,
@@ -160,7 +160,7 @@ fn require_no_other_manager(facts: &Facts) -> Decision<()> {
     match facts.object.is_moving {
         false => Ok(()),
         true => Err(passing_on_host(
-            facts,
+            facts.deleted_for,
             MOVING,
             "clusterctl moves it to another cluster and then removes its finalizers",
             "if that move was interrupted, repeat it, or remove the finalizer by hand",
@@ -185,13 +185,13 @@ fn require_host(facts: &Facts) -> Decision<Option<Start>> {
         None => return Ok(Some(start)),
         // As during a move: the node may be served from another cluster.
         Some(Bar::Paused) => passing_on_host(
-            facts,
+            facts.deleted_for,
             HOST_PAUSED,
             "its host is paused",
             "when the move or the work on the host is over, remove the annotation baremetalhost.metal3.io/paused of the host",
         ),
         Some(Bar::Moving) => passing_on_host(
-            facts,
+            facts.deleted_for,
             MOVING,
             "clusterctl moves its host to another cluster",
             "if that move was interrupted, repeat it",
@@ -201,13 +201,13 @@ fn require_host(facts: &Facts) -> Decision<Option<Start>> {
             is_left: facts.object.is_recorded,
         },
         Some(Bar::Attaching) => passing_on_host(
-            facts,
+            facts.deleted_for,
             STATE_UNKNOWN,
             "its host is being attached again, after which the virtual drive can be read",
             "see the status of the host",
         ),
         Some(Bar::Deleted) => passing_on_host(
-            facts,
+            facts.deleted_for,
             HOST_DELETED,
             "its host is being deleted, which ejects the image first",
             "see the conditions of the host",
@@ -225,7 +225,7 @@ fn require_node(facts: &Facts) -> Decision<Option<DriveUse>> {
         }
         Reading::Known(NodeView::Absent) => Ok(None),
         Reading::Known(NodeView::Present { is_locked: true, .. }) => Err(passing(
-            facts,
+            facts.deleted_for,
             NODE_LOCKED,
             "a task of Ironic has locked the node of its host",
             "wait until the task ends; a lock that stays goes with a restart of the conductor that holds it",
@@ -269,7 +269,7 @@ fn require_unused(facts: &Facts, used: DriveUse) -> Decision<()> {
     Err(match used {
         DriveUse::None => return Ok(()),
         DriveUse::Agent => passing(
-            facts,
+            facts.deleted_for,
             USED_BY_IRONIC,
             "Ironic inspects, cleans, deploys or services the node of its host, and uses the virtual drive",
             "wait until that is over; then the drive is read again",
@@ -324,11 +324,11 @@ fn in_drive(facts: &Facts, drive: DriveState, start: Start) -> Step {
 /// The host is switched on, which ejects the image first.
 fn before_start(facts: &Facts) -> Step {
     let message = "the image is ejected before its host starts";
-    match facts.object.has_error {
-        // The controller of hosts said why the image stays.
+    match facts.object.has_error_of_host {
+        // It says why the image stays.
         true => quiet(STILL_IN_DRIVE, message.to_owned(), Some(DRIVE_RECHECK)),
         false => passing_on_host(
-            facts,
+            facts.starting_for,
             STILL_IN_DRIVE,
             message,
             "if it does not start, see the status of the host",
@@ -345,24 +345,24 @@ fn unknown(message: &str, remedy: &str) -> Step {
 fn reported(reason: Reason, message: &str, remedy: &str, recheck: Duration) -> Step {
     Step::Wait(Wait {
         reason,
-        message: format!("it is deleted, and stays: {message}; {remedy}"),
+        message: format!("{OWN}{message}; {remedy}"),
         recheck: Some(recheck),
         is_reported: true,
     })
 }
 
-/// A wait that usually ends by itself.
-fn passing(facts: &Facts, reason: Reason, message: &str, remedy: &str) -> Step {
-    match facts.deleted_for < PATIENCE {
+/// A wait that usually ends by itself. `lasts`: so far.
+fn passing(lasts: Duration, reason: Reason, message: &str, remedy: &str) -> Step {
+    match lasts < PATIENCE {
         true => quiet(reason, message.to_owned(), Some(RECHECK)),
         false => reported(reason, message, remedy, RECHECK),
     }
 }
 
 /// The same, and the end of it changes the object or its host, which are watched.
-fn passing_on_host(facts: &Facts, reason: Reason, message: &str, remedy: &str) -> Step {
-    let left = PATIENCE.saturating_sub(facts.deleted_for);
-    let mut step = passing(facts, reason, message, remedy);
+fn passing_on_host(lasts: Duration, reason: Reason, message: &str, remedy: &str) -> Step {
+    let left = PATIENCE.saturating_sub(lasts);
+    let mut step = passing(lasts, reason, message, remedy);
     if let Step::Wait(wait) = &mut step {
         wait.recheck = (!left.is_zero()).then_some(left);
     }

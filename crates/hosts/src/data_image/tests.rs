@@ -35,7 +35,7 @@ fn deleted() -> Facts {
             is_deleted: true,
             is_moving: false,
             is_recorded: true,
-            has_error: false,
+            has_error_of_host: false,
             is_live: true,
         },
         deleted_for: Duration::from_hours(1),
@@ -43,6 +43,7 @@ fn deleted() -> Facts {
         go_manager: Reading::Known(GoManager::Absent),
         host: host(None, true, Start::AfterRestart),
         absent_for: Duration::ZERO,
+        starting_for: Duration::ZERO,
         node: node(false, DriveUse::None),
         drive: Reading::Known(DriveState::Known(Drive::Empty)),
     }
@@ -204,6 +205,7 @@ fn image_in_the_drive_says_when_it_is_ejected() {
     ] {
         let facts = Facts {
             host: host(None, true, start),
+            starting_for: PATIENCE,
             ..holding(DriveState::Known(Drive::Attached))
         };
         let Step::Wait(wait) = plan(&facts) else {
@@ -344,23 +346,23 @@ fn disc_of_a_host_that_is_absent_while_its_node_exists_is_kept() {
 /// The controller of hosts reads the drive then, and says what it finds: two would answer each other for ever.
 #[test]
 fn nothing_is_read_or_said_over_the_message_of_a_start() {
-    let starting = |has_error, deleted_for| Facts {
+    let starting = |has_error_of_host, starting_for| Facts {
         object: Object {
-            has_error,
+            has_error_of_host,
             ..deleted().object
         },
-        deleted_for,
+        starting_for,
         host: host(None, true, Start::Soon),
         node: Reading::NotRead,
         drive: Reading::NotRead,
         ..deleted()
     };
-    for (has_error, deleted_for, is_reported) in [
+    for (has_error_of_host, starting_for, is_reported) in [
         (true, PATIENCE, false),
         (false, PATIENCE, true),
         (false, Duration::ZERO, false),
     ] {
-        let facts = starting(has_error, deleted_for);
+        let facts = starting(has_error_of_host, starting_for);
         assert_eq!(wait(&facts), Some((STILL_IN_DRIVE, is_reported)));
     }
 }
@@ -369,18 +371,40 @@ fn nothing_is_read_or_said_over_the_message_of_a_start() {
 /// why it cannot be read.
 #[test]
 fn unreadable_drive_of_a_host_that_starts_is_no_message_of_its_own() {
-    for (start, deleted_for, expected) in [
+    for (start, starting_for, expected) in [
         (Start::Soon, Duration::ZERO, (STILL_IN_DRIVE, false)),
         (Start::Soon, PATIENCE, (STILL_IN_DRIVE, true)),
         (Start::WhenOnline, Duration::ZERO, (STATE_UNKNOWN, true)),
     ] {
         let unread = Facts {
-            deleted_for,
+            starting_for,
             host: host(None, true, start),
             drive: Reading::Failed("unreachable".to_owned()),
             ..unrecorded(deleted())
         };
-        assert_eq!(wait(&unread), Some(expected), "{start:?} {deleted_for:?}");
+        assert_eq!(wait(&unread), Some(expected), "{start:?} {starting_for:?}");
+    }
+}
+
+/// Its own message would keep its remedy after the user followed it, and the Go manager leaves an empty one.
+#[test]
+fn only_a_message_of_the_controller_of_hosts_is_left_to_it() {
+    let Step::Wait(own) = plan(&holding(DriveState::Known(Drive::Attached))) else {
+        panic!("an image in the drive is waited for")
+    };
+    for (error, expected) in [
+        (json!(null), false),
+        (json!({ "count": 0, "message": "" }), false),
+        (json!({ "count": 1, "message": own.message }), false),
+        (
+            json!({ "count": 1, "message": "the image was not ejected: no response" }),
+            true,
+        ),
+    ] {
+        let object = json!({ "metadata": { "name": "h" }, "spec": { "url": "http://a/" },
+            "status": { "error": error } });
+        let object = Object::of(&serde_json::from_value(object).unwrap(), true);
+        assert_eq!(object.has_error_of_host, expected, "{error}");
     }
 }
 

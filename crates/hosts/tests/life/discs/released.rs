@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use kube::api::{Patch, PatchParams};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, DataImage, OperationalStatus};
+use metal3_ironic::calls::NodeRef;
+use metal3_ironic::calls::node::set_maintenance;
 use metal3_ironic::version::Microversion;
 use metal3_sim_bmc::fault::Fault;
 use serde_json::{Value, json};
@@ -287,4 +289,28 @@ async fn image_of_a_host_that_must_stay_on_names_the_field() {
     assert_eq!(disc(&env).as_deref(), Some(URL));
     let shown = error(&env).await;
     assert!(shown.contains("spec.disablePowerOff"), "{shown}");
+}
+
+/// The user has followed the remedy of an earlier message.
+#[tokio::test(start_paused = true)]
+async fn message_follows_a_host_that_is_switched_on_and_does_not_start() {
+    let env = with_disc().await;
+    switch(&env, false).await;
+    delete::<DataImage>(&env, "host-1").await;
+    sleep(MINUTES).await;
+    let shown = error(&env).await;
+    assert!(shown.contains("; set spec.online of the host to true"), "{shown}");
+    let node = NodeRef::from(&env.node(1).await.unwrap().uuid);
+    let call = set_maintenance(&node, "an operator looks at it");
+    env.ironic.client().unwrap().send(&call).await.unwrap();
+    sleep(MINUTES).await;
+    env.edit(1, json!({ "spec": { "online": true } })).await;
+    sleep(MINUTES).await;
+    assert_eq!(error(&env).await, shown, "a start takes some time");
+    sleep(HOUR).await;
+    let shown = error(&env).await;
+    assert!(
+        shown.contains("; if it does not start, see the status of the host"),
+        "{shown}"
+    );
 }
