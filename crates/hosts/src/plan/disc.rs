@@ -27,7 +27,7 @@ use crate::facts::{DiscAttempts, DiscOrder, DriveView, HostFreshness, NodeFreshn
 use crate::names::reason::DATA_IMAGE_UNKNOWN;
 use crate::node::drive::{Drive, runs_from_disc};
 use crate::plan::conditions::POWER_FAULT;
-use crate::plan::disc_report::{add_error, failed, give_up, patch, report_again, report_done, reported};
+use crate::plan::disc_report::{add_error, failed, give_up, patch, report_again, report_done, reported, unread};
 use crate::plan::ownership::is_owned_node;
 use crate::plan::planner::{Decision, PlanResult, Planner, document};
 use crate::plan::power::require_end_of_switching;
@@ -226,39 +226,34 @@ fn prepare(planner: &mut Planner<'_>, node: &Node, purpose: Purpose) -> PlanResu
         return give_up(planner, object, why, purpose);
     }
     require_end_of_switching(planner, node)?;
-    require_drive(planner)?;
+    let drive = require_drive(planner)?;
     if let Some(refused) = &attempts.refused {
         return Err(failed(planner, object, &refused.message, (refused.is_final, purpose)));
     }
-    match planner.facts.disc.drive.clone() {
-        Observed::Present(DriveView::Known(drive)) => {
+    match drive {
+        DriveView::Known(drive) => {
             require_live_neighbours(planner)?;
             carry_out(planner, object, (node, *drive), purpose)
         }
-        Observed::Present(DriveView::Unsupported(_))
-            if wanted(object, purpose).is_none() && recorded(object).is_none() =>
-        {
-            Ok(())
-        }
-        Observed::Present(DriveView::Unsupported(why)) => {
+        DriveView::Unsupported(_) if wanted(object, purpose).is_none() && recorded(object).is_none() => Ok(()),
+        DriveView::Unsupported(why) => {
             let why = format!(
                 "Ironic has no virtual drive of this host: {why}; use a Redfish BMC with virtual media and Ironic with API 1.93 \
                  or later, or delete the DataImage"
             );
             give_up(planner, object, &why, purpose)
         }
-        Observed::Present(DriveView::Failed(why)) => {
+        DriveView::Failed(why) => {
             let why = format!("the virtual drive cannot be read: {why}; look at the BMC of the host");
-            Err(failed(planner, object, &why, (false, purpose)))
+            unread(planner, object, &why, purpose)
         }
-        Observed::Absent | Observed::Unknown(_) => Ok(()),
     }
 }
 
 /// Requires a view of the drive that this reconcile has read.
-fn require_drive(planner: &Planner<'_>) -> PlanResult<()> {
+fn require_drive<'a>(planner: &Planner<'a>) -> PlanResult<&'a DriveView> {
     match planner.facts.disc.drive {
-        Observed::Present(_) => Ok(()),
+        Observed::Present(drive) => Ok(drive),
         Observed::Absent | Observed::Unknown(_) => {
             Err(Decision::Read([Read::Node, Read::DataImage, Read::Drive].into()))
         }

@@ -57,7 +57,7 @@ pub(super) fn failed(
     why: &str,
     (is_final, purpose): (bool, Purpose),
 ) -> Decision {
-    let is_last = is_final || planner.facts.disc.attempts.failures.saturating_add(1) >= DISC_ATTEMPTS;
+    let is_last = is_final || is_last_attempt(planner);
     report_failure(planner, object, why, (is_last, purpose));
     Decision::Wait(match is_last {
         true => Next::Requeue,
@@ -72,6 +72,24 @@ pub(super) fn give_up(planner: &mut Planner<'_>, object: &DataImage, why: &str, 
         report_failure(planner, object, why, (true, purpose));
     }
     Ok(())
+}
+
+/// Reports a drive that cannot be read. After enough failures nothing waits for it, and each later attempt to start the machine
+/// reads it again: the same BMC fails both, and is back for both.
+pub(super) fn unread(planner: &mut Planner<'_>, object: &DataImage, why: &str, purpose: Purpose) -> PlanResult<()> {
+    if !is_last_attempt(planner) {
+        return Err(failed(planner, object, why, (false, purpose)));
+    }
+    let message = text(why, true, purpose);
+    if reported(object) != Some(message.as_str()) {
+        add_error(planner, object, message);
+    }
+    Ok(())
+}
+
+/// Whether one failure more ends the attempts.
+const fn is_last_attempt(planner: &Planner<'_>) -> bool {
+    planner.facts.disc.attempts.failures.saturating_add(1) >= DISC_ATTEMPTS
 }
 
 fn report_failure(planner: &mut Planner<'_>, object: &DataImage, why: &str, (is_last, purpose): (bool, Purpose)) {

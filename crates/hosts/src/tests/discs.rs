@@ -215,6 +215,31 @@ fn failure_to_read_the_drive_needs_no_live_view_of_its_neighbours() {
     );
 }
 
+/// The start that follows fails for the same reason, and is tried again when the BMC is back.
+#[test]
+fn unreadable_drive_ends_no_attempts() {
+    let unread = |failures| {
+        off(json!({}), Drive::Empty).with(|fixture| {
+            fixture.disc.attempts.failures = failures;
+            fixture.disc.drive = Observed::Present(DriveView::Failed("no response".to_owned()));
+        })
+    };
+    for (failures, summary) in [
+        (1, "counts a failure, reports the image, waits for a time"),
+        (2, "reports the image, requests power on, waits for the node"),
+        (3, "reports the image, requests power on, waits for the node"),
+    ] {
+        assert_eq!(unread(failures).summary(), summary, "{failures}");
+    }
+    let message = reported(&unread(2)).concat();
+    assert!(message.contains("; the host starts all the same"), "{message}");
+    let again = unread(2).with(|fixture| {
+        let error = json!({ "status": { "error": { "count": 3, "message": message } } });
+        fixture.disc.object = Observed::Present(object(error));
+    });
+    assert_eq!(again.summary(), "requests power on, waits for the node");
+}
+
 /// It is observed on before its status says so.
 #[test]
 fn attempts_end_when_the_machine_is_seen_on() {

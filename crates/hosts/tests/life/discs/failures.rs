@@ -212,20 +212,30 @@ async fn slow_bmc_delays_the_start_by_its_own_time() {
     assert!(asked.len() <= 5, "{asked:?}");
 }
 
-/// Its drive is read three times, and its power is tried without the image.
+/// Its drive is read three times, and then once for each attempt to switch it on: the start that succeeds is one with the image.
 #[tokio::test(start_paused = true)]
-async fn dead_bmc_is_asked_for_its_drive_a_few_times() {
+async fn dead_bmc_is_asked_for_its_drive_at_each_attempt_to_start() {
     let env = running().await;
     insert(&env, URL).await;
     switch(&env, false).await;
+    let powers = {
+        let log = env.interceptor.log();
+        log.asked.iter().filter(|asked| asked.contains("power on")).count()
+    };
     env.set_faults(1, &[Fault::DeadBmc]);
     env.edit(1, json!({ "spec": { "online": true } })).await;
     sleep(HOUR).await;
-    let asked = of_drive(&env);
-    assert_eq!(asked, ["GET nodes/_/vmedia"; 3]);
+    let (asked, log) = (of_drive(&env), env.interceptor.log().asked.clone());
+    let attempts = log.iter().filter(|asked| asked.contains("power on")).count() - powers;
+    assert!(attempts > 1, "{log:?}");
+    assert_eq!(asked, vec!["GET nodes/_/vmedia"; 2 + attempts]);
     assert!(error(&env).await.contains("the virtual drive cannot be read: "));
-    let log = env.interceptor.log().asked.clone();
-    assert!(log.iter().any(|asked| asked.contains("power on")), "{log:?}");
+    assert_eq!(env.events().matches("DataImageFailed").count(), 3);
+    env.set_faults(1, &[]);
+    env.until(1, "host that runs", is_on).await;
+    assert_eq!(last_start(&env).as_deref(), Some(URL));
+    sleep(MINUTES).await;
+    assert_eq!(error(&env).await, "");
 }
 
 /// The plan that first sees the machine off does not know it as off from its status.
