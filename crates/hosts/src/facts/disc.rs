@@ -66,6 +66,8 @@ pub struct DiscAttempts {
     pub delay_left: Option<Duration>,
     /// The last order that Ironic accepted.
     pub ordered: Option<DiscOrder>,
+    /// An Event says that the last order had its effect.
+    pub is_announced: bool,
     /// The last order was rejected, which is not counted yet.
     pub refused: Option<DiscRefusal>,
     /// How long Ironic may still begin with an order that another process sent. `None`: it has ended it.

@@ -294,7 +294,7 @@ fn carry_out(
     }
     match step {
         Step::Done => {
-            report_done(planner, object, (wanted, purpose), attempts.ordered);
+            report_done(planner, object, (wanted, purpose), &attempts);
             Ok(())
         }
         Step::Wait(left) => Err(Decision::Wait(wait::on_lost_response(left))),

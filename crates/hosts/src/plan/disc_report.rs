@@ -20,14 +20,14 @@ pub(super) fn report_done(
     planner: &mut Planner<'_>,
     object: &DataImage,
     (wanted, purpose): (Option<&str>, Purpose),
-    ordered: Option<DiscOrder>,
+    attempts: &DiscAttempts,
 ) {
     let status = DataImageStatus {
         attached_image: wanted.map(|url| AttachedImage { url: url.to_owned() }),
         error: None,
         last_reconciled: Some(planner.facts.now),
     };
-    let event = match (wanted, ordered) {
+    let event = match (wanted, attempts.ordered.filter(|_| !attempts.is_announced)) {
         (Some(url), Some(DiscOrder::Insert)) => {
             let message = format!("the virtual drive of the host holds the image {url}");
             Some(PlannedEvent::normal(INSERTED, public_text(&message)))
@@ -40,8 +40,8 @@ pub(super) fn report_done(
     };
     match purpose {
         Purpose::Start => report(planner, object, status, event),
-        // Without its node nothing can show that the drive is empty, so that is recorded first.
-        Purpose::Removal if recorded(object).is_none() && object.status.error.is_none() && event.is_none() => {}
+        // Without its node nothing can show that the drive is empty, so that is recorded first, and once.
+        Purpose::Removal if recorded(object).is_none() && object.status.error.is_none() => {}
         Purpose::Removal => {
             let record = patch(object, status).map(|patch| Action::RecordDisc { patch, event });
             planner.actions.extend(record);

@@ -19,6 +19,7 @@ use super::observations::Observations;
 use super::observer::Observer;
 use crate::action::Action;
 use crate::facts::{DiscFacts, DiscRefusal, DriveView, FoundNode};
+use crate::names::disc_reason::{EJECTED, INSERTED};
 use crate::needs::Hosts;
 use crate::node::drive::Drive;
 
@@ -131,6 +132,9 @@ impl Executor<'_> {
         if let (Some(event), Observed::Present(object)) = (event, &observed.data_image)
             && self.writer.mode() != Mode::ObserveOnly
         {
+            if [INSERTED, EJECTED].contains(&event.reason) {
+                self.discs.announced(self.key);
+            }
             self.events
                 .record(&**object, event.importance, event.reason, event.message);
         }

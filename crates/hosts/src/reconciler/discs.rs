@@ -101,7 +101,15 @@ impl Discs {
     pub(super) fn ordered(&self, key: &Key, order: DiscOrder) {
         if let Some(memory) = self.0.lock().get_mut(key) {
             memory.attempts.ordered = Some(order);
+            memory.attempts.is_announced = false;
             memory.settled_at = None;
+        }
+    }
+
+    /// An Event says that the last order had its effect.
+    pub(super) fn announced(&self, key: &Key) {
+        if let Some(memory) = self.0.lock().get_mut(key) {
+            memory.attempts.is_announced = true;
         }
     }
 
@@ -208,6 +216,20 @@ mod tests {
             (false, None, 0),
         ] {
             assert_eq!(failures(is_ended, url), expected, "{is_ended} {url:?}");
+        }
+    }
+
+    #[test]
+    fn each_order_is_announced() {
+        let discs = Discs::default();
+        let object = object("http://a/");
+        let view = || discs.view(&key(), &host(), (Some(&object), None), (at(0), at(1)));
+        drop(view());
+        for order in [DiscOrder::Eject, DiscOrder::Insert] {
+            discs.ordered(&key(), order);
+            assert!(!view().is_announced);
+            discs.announced(&key());
+            assert_eq!((view().is_announced, view().ordered), (true, Some(order)));
         }
     }
 

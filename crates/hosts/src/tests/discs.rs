@@ -52,6 +52,20 @@ fn off(change: Value, drive: Drive) -> Fixture {
         })
 }
 
+/// A deleted host, whose node is deleted next.
+fn removed(drive: Drive, attempts: DiscAttempts) -> Fixture {
+    Fixture::new("deleting")
+        .deleted()
+        .node("available")
+        .live()
+        .with(|fixture| {
+            fixture.disc.object = Observed::Present(object(recorded(A)));
+            fixture.disc.freshness = HostFreshness::Live;
+            fixture.disc.drive = Observed::Present(DriveView::Known(drive));
+            fixture.disc.attempts = attempts;
+        })
+}
+
 fn sent(fixture: &Fixture) -> Vec<&'static str> {
     requests(&fixture.plan()).map(|request| request.verb()).collect()
 }
@@ -175,6 +189,39 @@ fn host_starts_only_with_the_drive_as_it_is_asked_for() {
         let fixture = off(change.clone(), drive);
         assert_eq!(sent(&fixture), expected, "{change} {drive:?}");
         assert_eq!(fixture.summary(), summary, "{change} {drive:?}");
+    }
+}
+
+/// The power is tried again, or the node is deleted again.
+#[test]
+fn result_is_announced_once() {
+    let announced = |is_announced| {
+        off(recorded(A), Drive::Attached).with(|fixture| {
+            fixture.disc.attempts.ordered = Some(DiscOrder::Insert);
+            fixture.disc.attempts.is_announced = is_announced;
+        })
+    };
+    for (is_announced, expected) in [(false, "the virtual drive of the host holds the image"), (true, "")] {
+        let fixture = announced(is_announced);
+        assert_eq!(sent(&fixture), ["power on"]);
+        let said = reported(&fixture).concat();
+        assert!(said.starts_with(expected) && said.is_empty() == is_announced, "{said}");
+    }
+    let emptied = |change| {
+        removed(Drive::Empty, DiscAttempts::default()).with(|fixture| {
+            fixture.disc.object = Observed::Present(object(change));
+            fixture.disc.attempts.ordered = Some(DiscOrder::Eject);
+        })
+    };
+    for (change, is_written) in [
+        (recorded(A), true),
+        (json!({ "status": { "error": { "count": 1, "message": "no" } } }), true),
+        (json!({}), false),
+    ] {
+        let actions = emptied(change.clone()).plan().actions;
+        let is_record = |action: &Action| matches!(action, Action::RecordDisc { .. });
+        assert_eq!(actions.iter().any(is_record), is_written, "{change}");
+        assert!(actions.iter().any(Action::removes_record), "{change}");
     }
 }
 
@@ -375,18 +422,6 @@ fn host_that_runs_from_a_disc_keeps_it() {
 
 #[test]
 fn node_of_a_deleted_host_is_deleted_after_its_disc_is_ejected() {
-    let removed = |drive, attempts: DiscAttempts| {
-        Fixture::new("deleting")
-            .deleted()
-            .node("available")
-            .live()
-            .with(|fixture| {
-                fixture.disc.object = Observed::Present(object(recorded(A)));
-                fixture.disc.freshness = HostFreshness::Live;
-                fixture.disc.drive = Observed::Present(DriveView::Known(drive));
-                fixture.disc.attempts = attempts;
-            })
-    };
     let over = DiscAttempts {
         is_over: true,
         ..DiscAttempts::default()

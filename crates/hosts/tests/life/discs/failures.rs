@@ -9,8 +9,8 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    HOUR, MINUTES, URL, disc, edit_status, error, insert, last_start, of_drive, recorded, restart, running,
-    running_with, starts, status, switch, with_disc,
+    HOUR, MINUTES, URL, disc, error, insert, last_start, of_drive, recorded, restart, running, running_with, starts,
+    status, switch, with_disc,
 };
 use crate::env::{CONTROLLER_USER, Setup, TestEnv};
 use crate::unserved::delete;
@@ -180,7 +180,7 @@ async fn image_that_may_not_be_recorded_keeps_no_host_off() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dead_bmc_ends_no_attempt_before_the_power_does() {
+async fn image_in_the_drive_waits_for_a_machine_that_does_not_start_and_is_announced_once() {
     let env = running().await;
     insert(&env, URL).await;
     switch(&env, false).await;
@@ -192,8 +192,32 @@ async fn dead_bmc_ends_no_attempt_before_the_power_does() {
     env.set_faults(1, &[]);
     env.until(1, "host that runs", is_on).await;
     assert_eq!(starts(&env).len(), before + 1);
+    sleep(MINUTES).await;
     assert_eq!(recorded(&env).await.as_deref(), Some(URL));
-    edit_status(&env, json!({ "error": null })).await;
+    assert_eq!(env.events().matches("DataImageAttached").count(), 1);
+}
+
+/// Ironic rejects the deletion of the node, which is tried again.
+#[tokio::test(start_paused = true)]
+async fn drive_of_a_deleted_host_is_recorded_as_empty_once() {
+    let env = with_disc().await;
+    env.cluster.reset_audit();
+    drop(env.events());
+    env.delete(1).await;
+    let is_ejected = |asked: &String| asked == "DELETE nodes/_/vmedia";
+    let begin = Instant::now();
+    while !of_drive(&env).iter().any(is_ejected) {
+        assert!(begin.elapsed() < MINUTES, "{:?}", of_drive(&env));
+        sleep(Duration::from_millis(100)).await;
+    }
+    // Not before: the name of this request begins like that of the ejection.
+    env.interceptor.log().rejected = Some(("DELETE nodes/_", 409));
+    sleep(HOUR).await;
+    let deletions = |log: &[String]| log.iter().filter(|asked| *asked == "DELETE nodes/_").count();
+    assert!(deletions(&env.interceptor.log().asked) > 1);
+    let written = env.cluster.audit().of(CONTROLLER_USER, "patch", "dataimages/status");
+    assert_eq!((disc(&env), written), (None, 1));
+    assert_eq!(env.events().matches("DataImageDetached").count(), 1);
 }
 
 /// A read of the drive takes longer than views of the object and the node count as live.
