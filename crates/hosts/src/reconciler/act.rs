@@ -75,7 +75,7 @@ pub(super) enum Outcome {
     NoBudget,
     /// A request could not be sent soon after its plan. It must be compared again; the remaining actions were skipped.
     Late,
-    /// Ironic or the BMC rejected a request about the disc of the host, or its record. The host is planned again.
+    /// Ironic or the BMC rejected a request about the disc of the host, or the API server its record. The host is planned again.
     Declined,
     /// Ironic rejected a request. It is recorded; the remaining actions were skipped.
     Refused,

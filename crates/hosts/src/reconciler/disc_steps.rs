@@ -10,7 +10,7 @@ use metal3_runtime::cache::Key;
 use metal3_runtime::patch::MergePatch;
 use metal3_runtime::plan::{Observed, PlannedEvent, UnknownReason};
 use metal3_runtime::work::{Category, Fault};
-use metal3_runtime::write::{Mode, WriteError, Writer};
+use metal3_runtime::write::{Mode, WriteError, Writer, Written};
 
 use super::HostReconciler;
 use super::act::{Executor, Outcome};
@@ -99,17 +99,18 @@ impl Executor<'_> {
                 category: Category::FORBIDDEN,
                 ..
             }) => {
-                tracing::warn!(host = %self.key, "its DataImage cannot be written, so it starts without the image; look at the roles");
+                tracing::warn!(host = %self.key, "its DataImage cannot be written, so its virtual drive is left as it is; look at the roles");
                 self.discs.give_up(self.key);
                 Ok(Outcome::Declined)
             }
-            written => {
-                if let Some(object) = written?.object() {
-                    observed.set_data_image(Some(object), self.clock.monotonic());
+            written => Ok(match self.store_data_image(written?, observed) {
+                true => {
+                    self.record_disc_event(event, observed);
+                    Outcome::Done
                 }
-                self.record_disc_event(event, observed);
-                Ok(Outcome::Done)
-            }
+                // Nothing would eject what is inserted for it.
+                false => Outcome::Declined,
+            }),
         }
     }
 
@@ -121,11 +122,24 @@ impl Executor<'_> {
     ) -> Result<(), WriteError> {
         let cache = &self.caches.data_images;
         let written = self.writer.patch_status::<DataImage>(cache, self.key, patch).await?;
-        if let Some(object) = written.object() {
-            observed.set_data_image(Some(object), self.clock.monotonic());
+        if self.store_data_image(written, observed) {
+            self.record_disc_event(event, observed);
         }
-        self.record_disc_event(event, observed);
         Ok(())
+    }
+
+    /// Stores what a write returned. `false`: the object is gone.
+    fn store_data_image(&self, written: Written<DataImage>, observed: &mut Observations) -> bool {
+        let now = self.clock.monotonic();
+        match written {
+            Written::Object(object) => observed.set_data_image(Some(object), now),
+            Written::Deleted => {
+                observed.set_data_image(None, now);
+                return false;
+            }
+            Written::Unchanged | Written::DryRun => {}
+        }
+        true
     }
 
     fn record_disc_event(&self, event: Option<PlannedEvent>, observed: &Observations) {

@@ -151,10 +151,10 @@ async fn node_that_others_lock_now_and_then_gets_its_image() {
     assert!(status(&env).await.error.is_none());
 }
 
-/// The role does not let the controllers write the status of a DataImage.
-fn refuse_records(env: &TestEnv) {
+/// The API server rejects each write of the status of a DataImage.
+fn refuse_records(env: &TestEnv, code: u16) {
     let refused = Lost::Refused {
-        code: 403,
+        code,
         retry_after: None,
     };
     let mut refusals = Plan::none();
@@ -170,13 +170,29 @@ async fn image_that_may_not_be_recorded_keeps_no_host_off() {
     let env = running().await;
     insert(&env, URL).await;
     sleep(MINUTES).await;
-    refuse_records(&env);
+    refuse_records(&env, 403);
     restart(&env).await;
     assert_eq!(
         (last_start(&env), disc(&env)),
         (None, None),
         "what is not recorded is not inserted"
     );
+}
+
+/// It was removed after it was read. Nothing would eject its image later.
+#[tokio::test(start_paused = true)]
+async fn object_that_is_gone_when_its_image_is_recorded_is_not_inserted() {
+    let env = running().await;
+    insert(&env, URL).await;
+    sleep(MINUTES).await;
+    switch(&env, false).await;
+    refuse_records(&env, 404);
+    env.edit(1, json!({ "spec": { "online": true } })).await;
+    sleep(MINUTES).await;
+    assert!(env.cluster.injected() > 0);
+    delete::<DataImage>(&env, "host-1").await;
+    env.until(1, "host that runs", is_on).await;
+    assert_eq!((last_start(&env), insertions(&of_drive(&env))), (None, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -295,7 +311,7 @@ async fn image_that_may_not_be_recorded_delays_no_reboot() {
     insert(&env, URL).await;
     sleep(MINUTES).await;
     let before = starts(&env).len();
-    refuse_records(&env);
+    refuse_records(&env, 403);
     let reboot = json!({ "metadata": { "annotations": { "reboot.metal3.io": "" } } });
     env.edit(1, reboot).await;
     sleep(HOUR).await;
