@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use metal3_api::metal3::v1alpha1::DataImage;
+use metal3_runtime::patch::apply;
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::Next;
 use serde_json::{Value, json};
@@ -26,7 +27,7 @@ fn object(change: Value) -> DataImage {
             "finalizers": ["dataimage.metal3.io"] },
         "spec": { "url": A },
     });
-    metal3_runtime::patch::apply(&change, &mut object);
+    apply(&change, &mut object);
     serde_json::from_value(object).unwrap()
 }
 
@@ -402,14 +403,26 @@ fn delay_and_lock_are_waited_for() {
 /// It would be ejected together with the disc that the system runs from.
 #[test]
 fn host_that_runs_from_a_disc_keeps_it() {
-    for (change, drive) in [(json!({}), Drive::Other), (recorded(A), Drive::Other)] {
-        let fixture = off(change, drive).with(|fixture| {
-            let node = &mut fixture.node.as_mut().unwrap().as_mut().unwrap().0;
-            node["deploy_interface"] = json!("ramdisk");
-        });
+    let live = |fixture: &mut Fixture| {
+        let node = &mut fixture.node.as_mut().unwrap().as_mut().unwrap().0;
+        node["deploy_interface"] = json!("ramdisk");
+    };
+    let mut deleted = gone();
+    apply(&recorded(A), &mut deleted);
+    for (change, expected) in [
+        (json!({}), "which this image would replace"),
+        (recorded(A), "which this image would replace"),
+        (deleted, "which would be ejected too"),
+    ] {
+        let fixture = off(change, Drive::Other).with(live);
         assert_eq!(sent(&fixture), ["power on"]);
-        assert!(reported(&fixture).concat().contains("runs from a disc itself"));
+        let said = reported(&fixture).concat();
+        assert!(said.contains("runs from a disc itself") && said.contains(expected), "{said}");
     }
+    let removed = removed(Drive::Other, DiscAttempts::default()).node("active").live();
+    assert_eq!(sent(&removed), ["eject discs"]);
+    let removed = removed.with(live);
+    assert!(!sent(&removed).is_empty() && !sent(&removed).contains(&"eject discs"));
     // A live image that is loaded from the network needs no drive.
     for boot in ["ipxe", "redfish-https"] {
         let fixture = off(json!({}), Drive::Empty).with(|fixture| {

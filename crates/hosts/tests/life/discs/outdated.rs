@@ -10,6 +10,7 @@ use super::{
     starts, switch, with_disc,
 };
 use crate::env::TestEnv;
+use crate::unserved::delete;
 
 fn is_on(host: Option<&BareMetalHost>) -> bool {
     host.is_some_and(|host| host.status.powered_on)
@@ -155,4 +156,9 @@ async fn live_image_in_the_drive_is_not_replaced() {
     let shown = super::error(&env).await;
     assert!(shown.contains("runs from a disc itself"), "{shown}");
     assert!(!starts(&env).contains(&Some(URL.to_owned())));
+    // A record of whatever origin does not eject it, either.
+    edit_status(&env, json!({ "attachedImage": { "url": URL } })).await;
+    delete::<DataImage>(&env, "host-1").await;
+    restart(&env).await;
+    assert_eq!(env.machine(1, |machine| machine.media.clone()), live);
 }
