@@ -417,7 +417,10 @@ fn host_that_runs_from_a_disc_keeps_it() {
         let fixture = off(change, Drive::Other).with(live);
         assert_eq!(sent(&fixture), ["power on"]);
         let said = reported(&fixture).concat();
-        assert!(said.contains("runs from a disc itself") && said.contains(expected), "{said}");
+        assert!(
+            said.contains("runs from a disc itself") && said.contains(expected),
+            "{said}"
+        );
     }
     let removed = removed(Drive::Other, DiscAttempts::default()).node("active").live();
     assert_eq!(sent(&removed), ["eject discs"]);

@@ -47,6 +47,15 @@ fn begin(env: &TestEnv, case: Case) -> usize {
     asked
 }
 
+fn require_injected(env: &TestEnv, case: Case) {
+    let is_injected = env.interceptor.log().injected || env.cluster.injected() > 0;
+    assert_eq!(
+        is_injected,
+        !matches!(case, Case::NoFault),
+        "{case:?} at a request that was not made"
+    );
+}
+
 /// Requests to Ironic, and writes to each resource.
 async fn run(case: Case) -> (usize, [u64; 2]) {
     let env = running().await;
@@ -65,12 +74,7 @@ async fn run(case: Case) -> (usize, [u64; 2]) {
     sleep(10 * MINUTES).await;
     assert_eq!(disc(&env), None, "{case:?}");
     assert_eq!(starts(&env).len(), before + 2, "{case:?}");
-    let is_injected = env.interceptor.log().injected || env.cluster.injected() > 0;
-    assert_eq!(
-        is_injected,
-        !matches!(case, Case::NoFault),
-        "{case:?} at a request that was not made"
-    );
+    require_injected(&env, case);
     let writes = RESOURCES.map(|resource| env.cluster.audit().of(CONTROLLER_USER, "patch", resource));
     let asked = env.interceptor.log().asked.len() - asked;
     (asked, writes)
@@ -123,13 +127,15 @@ async fn remove(case: Case) -> (usize, [u64; 2]) {
     let asked = begin(&env, case);
     env.delete(1).await;
     until_gone::<BareMetalHost>(&env, "host-1").await;
+    let asked = env.interceptor.log().asked.len() - asked;
+    require_injected(&env, case);
     assert_eq!(disc(&env), None, "{case:?}");
     let writes = RESOURCES.map(|resource| env.cluster.audit().of(CONTROLLER_USER, "patch", resource));
     env.cluster.collect_garbage();
     sleep(MINUTES).await;
     assert!(is_gone::<DataImage>(&env, "host-1").await, "{case:?}");
     assert!(!env.events().contains("DataImageLeft"), "{case:?}");
-    (env.interceptor.log().asked.len() - asked, writes)
+    (asked, writes)
 }
 
 /// A record that outlived the node would keep the object, and name a disc that is not there.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use http::Method;
+use http::{Method, Request};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use metal3_api::metal3::v1alpha1::DataImage;
 use serde_json::{Value, json};
@@ -34,7 +34,10 @@ pub(super) enum DriveFault {
 #[derive(Debug, Clone, Default)]
 pub(super) struct DriveNow {
     pub(super) disc: Option<String>,
+    /// It takes and ejects each image.
     pub(super) is_whole: bool,
+    /// What it holds cannot be ejected.
+    pub(super) is_stuck: bool,
 }
 
 fn url(object: &Value) -> &str {
@@ -44,6 +47,26 @@ fn url(object: &Value) -> &str {
 fn is_protected(object: &Value) -> bool {
     let finalizers = object["metadata"]["finalizers"].as_array().into_iter().flatten();
     finalizers.into_iter().any(|name| name == "dataimage.metal3.io")
+}
+
+/// Whether the system runs from a disc that Ironic inserted.
+fn runs_from_disc(node: &Value) -> bool {
+    let boot = node["boot_interface"].as_str().unwrap_or_default();
+    let is_deployed = node["deploy_interface"] == "ramdisk" && node["provision_state"] == "active";
+    is_deployed && boot.contains("virtual-media")
+}
+
+/// Whether the status says why the machine starts without the image, since the machine is off: an earlier start says nothing about
+/// this one. Once the drive could not be read often enough the order comes with the report.
+fn is_explained(host: &History, objects: &History) -> bool {
+    let error = &objects.newest()["status"]["error"];
+    let message = error["message"].as_str().unwrap_or_default();
+    let is_reason = ["; the host starts all the same", "the virtual drive cannot be read: "]
+        .iter()
+        .any(|text| message.contains(text));
+    let off = host.since(|host| host["status"]["poweredOn"] != true);
+    let reported = objects.since(|object| object["status"]["error"] == *error);
+    is_reason && off.is_some_and(|off| reported >= Some(off))
 }
 
 fn runs_an_image(host: &Value) -> bool {
@@ -66,16 +89,17 @@ pub(super) fn violated_discs(order: &Order<'_>, host: &History, objects: &Histor
             broken.then(|| "insert: the machine runs, or has no image of a user".to_owned())
         }
         (&Method::DELETE, "vmedia") => {
+            if runs_from_disc(order.node) {
+                return Some("eject: the system runs from a disc, which goes too".to_owned());
+            }
             let is_broken = is_on && !host.ever(SLACK, is_deleting);
             is_broken.then(|| "eject: the machine runs".to_owned())
         }
         _ if order.power() == Some("power on") && runs_an_image(host.newest()) && drive.is_whole => {
             let wanted = url(objects.newest());
             let is_known = |object: &Value| url(object) == wanted && is_protected(object) && !is_deleting(object);
-            let is_live = order.node["deploy_interface"] == "ramdisk";
-            let is_explained = objects.newest()["status"]["error"]["message"].is_string();
             let is_missing = drive.disc.as_deref() != Some(wanted);
-            let is_broken = !is_live && is_missing && !is_explained && objects.always(START_SLACK, is_known);
+            let is_broken = is_missing && !is_explained(host, objects) && objects.always(START_SLACK, is_known);
             is_broken.then(|| format!("power on: the drive holds {:?} instead of {wanted}", drive.disc))
         }
         _ => None,
@@ -120,16 +144,12 @@ impl StoryRun {
         }
         let is_cut_off =
             self.history.lock().ever(Duration::MAX, is_detach_requested) || story.steps.contains(&Step::LoseDatabase);
-        // A drive that ejects nothing keeps no host from its deletion, and the status of the object says so. What the story does
-        // not delete is deleted after the repair of the drive.
-        let mut drives = story.steps.iter().filter_map(|step| match step {
-            Step::Drive(fault) => Some(*fault),
-            _ => None,
-        });
-        let is_deleted = story.steps.contains(&Step::Delete);
-        let is_stuck = is_deleted && matches!(drives.next_back(), Some(DriveFault::Missing | DriveFault::NeverEjects));
-        let is_reported = |object: &Value| object["status"]["error"]["message"].is_string();
-        let is_named = is_stuck && self.discs.lock().ever(Duration::MAX, is_reported);
+        // A drive that ejects nothing when the node is deleted keeps no host from that, and the status of the object says so.
+        let is_reported = |object: &Value| {
+            let message = object["status"]["error"]["message"].as_str();
+            message.is_some_and(|message| message.contains("; the host is deleted all the same"))
+        };
+        let is_named = self.marks.lock().is_stuck && self.discs.lock().ever(Duration::MAX, is_reported);
         let disc = self.env.machine(HOST, |machine| machine.disc.clone());
         if let Some(disc) = disc.filter(|_| !is_cut_off && !is_named) {
             return Err(format!("the image {disc} outlives its host"));
@@ -156,5 +176,104 @@ impl StoryRun {
             waited += Duration::from_mins(1);
         }
         Ok(())
+    }
+}
+
+/// The judged host is off since 100 s, and asks for the image since long before.
+struct Judged {
+    host: History,
+    objects: History,
+}
+
+impl Judged {
+    async fn off(earlier_error: Value) -> Self {
+        let mut judged = Self {
+            host: History::default(),
+            objects: History::default(),
+        };
+        judged.record(earlier_error);
+        judged.record_host(true);
+        sleep(START_SLACK).await;
+        judged.record_host(false);
+        sleep(Duration::from_secs(100)).await;
+        judged
+    }
+
+    fn record_host(&mut self, is_on: bool) {
+        self.host
+            .record(json!({ "status": { "poweredOn": is_on, "provisioning": { "state": "provisioned" } } }));
+    }
+
+    fn record(&mut self, error: Value) {
+        let metadata = json!({ "finalizers": ["dataimage.metal3.io"] });
+        self.objects
+            .record(json!({ "metadata": metadata, "spec": { "url": "http://a/" }, "status": { "error": error } }));
+    }
+
+    fn violated(&self, request: http::request::Builder, body: &Value, node: &Value) -> Option<String> {
+        let request = request.body(body.to_string().into_bytes()).unwrap();
+        let drive = DriveNow {
+            is_whole: true,
+            ..DriveNow::default()
+        };
+        violated_discs(
+            &Order::of(&request, node, None, None),
+            &self.host,
+            &self.objects,
+            &drive,
+        )
+    }
+
+    fn may_start(&self) -> bool {
+        let request = Request::put("/v1/nodes/1/states/power");
+        let node = json!({ "power_state": "power off" });
+        self.violated(request, &json!({ "target": "power on" }), &node)
+            .is_none()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn start_without_the_image_needs_an_error_of_that_start() {
+    let error = |count: u32, message: &str| json!({ "count": count, "message": message });
+    let given_up = error(3, "the image was not inserted: no; the host starts all the same");
+    let retried = error(1, "the image was not inserted: no; see that the BMC can load it");
+    for (earlier, now, may_start) in [
+        (Value::Null, None, false),
+        (Value::Null, Some(given_up.clone()), true),
+        (
+            Value::Null,
+            Some(error(1, "the virtual drive cannot be read: no")),
+            true,
+        ),
+        (Value::Null, Some(retried), false),
+        (Value::Null, Some(error(0, "")), false),
+        (given_up.clone(), None, false),
+        (
+            given_up,
+            Some(error(6, "it is off; the host starts all the same")),
+            true,
+        ),
+    ] {
+        let mut judged = Judged::off(earlier.clone()).await;
+        if let Some(now) = now.clone() {
+            judged.record(now);
+        }
+        assert_eq!(judged.may_start(), may_start, "{earlier} {now:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn live_image_that_runs_is_not_ejected() {
+    let judged = Judged::off(Value::Null).await;
+    for (deploy, boot, state, is_allowed) in [
+        ("ramdisk", "redfish-virtual-media", "active", false),
+        ("ramdisk", "ipxe", "active", true),
+        ("ramdisk", "redfish-virtual-media", "available", true),
+        ("direct", "redfish-virtual-media", "active", true),
+    ] {
+        let node = json!({ "power_state": "power off", "deploy_interface": deploy, "boot_interface": boot,
+            "provision_state": state });
+        let broken = judged.violated(Request::delete("/v1/nodes/1/vmedia"), &Value::Null, &node);
+        assert_eq!(broken.is_none(), is_allowed, "{node}: {broken:?}");
     }
 }

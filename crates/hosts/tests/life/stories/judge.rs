@@ -101,7 +101,7 @@ impl<'a> Order<'a> {
         }
     }
 
-    fn is_node_deletion(&self) -> bool {
+    pub(super) fn is_node_deletion(&self) -> bool {
         self.method == Method::DELETE && self.part.is_empty()
     }
 
