@@ -57,7 +57,7 @@ role! {
     /// Data of machines. Secrets are watched by metadata and created, and never read or changed.
     pub struct Data {
         Metal3DataTemplate: List, Watch, Patch, PatchStatus;
-        Metal3DataClaim: Get, List, Watch, Patch, PatchStatus;
+        Metal3DataClaim: List, Watch, Patch, PatchStatus;
         Metal3Data: Get, List, Watch, Create, Patch, PatchStatus, Delete;
         Metal3Machine: List, Watch;
         Machine: List, Watch;

@@ -33,6 +33,25 @@ impl<R: Role> Writer<R> {
         Ok(Some(found))
     }
 
+    /// The same as [`Writer::read`], for an object whose absence is the expected answer: a list by name, which the server
+    /// reads from one key, too. Absence is then an empty list, and no refused request in the audit log.
+    ///
+    /// # Errors
+    /// When it is unknown whether the object exists. With the category [`Category::NOT_FOUND`], the kind is not served.
+    pub async fn find<K: Writable>(&self, target: &impl WriteTarget<K>, object: &Key) -> Result<Option<K>, Fault>
+    where
+        R: Permits<verb::List, K>,
+    {
+        let op = || format!("read {} {object}", K::plural(&()));
+        let namespace = (!object.namespace.is_empty()).then_some(object.namespace.as_str());
+        let Some(found) = named::<K>(&self.client, K::url_path(&(), namespace), &object.name, op).await? else {
+            return Ok(None);
+        };
+        let placed = target.begin_write(None, object).wrote(&found, AnswerContent::OwnChange);
+        placed.map_err(|error| Fault::bug(format!("{}: {error}", op())))?;
+        Ok(Some(found))
+    }
+
     /// One page of a list, of one namespace or all. Its objects enter no cache. A page with more objects than the limit of
     /// `params` is an error before they are decoded.
     ///
@@ -66,15 +85,13 @@ impl<R: Role> Writer<R> {
         K: Resource<DynamicType = ApiResource> + Clone + DeserializeOwned,
     {
         let op = || format!("read {} {object}", kind.plural);
-        let named = ListParams::default().fields(&format!("metadata.name={}", object.name));
-        let request = Request::new(K::url_path(kind, Some(&object.namespace))).list(&named);
-        let request = request.map_err(|error| read_fault(op(), kube::Error::BuildRequest(error)))?;
-        let text = self.client.request_text(request).await;
-        let text = Zeroizing::new(text.map_err(|error| read_fault(op(), error))?);
-        let list: ObjectList<K> =
-            serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))?;
-        let mut found = list.items.into_iter();
-        Ok(found.find(|one| one.meta().name.as_ref() == Some(&object.name)))
+        named::<K>(
+            &self.client,
+            K::url_path(kind, Some(&object.namespace)),
+            &object.name,
+            op,
+        )
+        .await
     }
 
     /// Lists every object of a namespace live, in pages. The objects enter the cache page by page and are not returned:
@@ -110,6 +127,22 @@ impl<R: Role> Writer<R> {
             }
         }
     }
+}
+
+/// The object of this name in a list by name.
+async fn named<K>(client: &kube::Client, path: String, name: &str, op: impl Fn() -> String) -> Result<Option<K>, Fault>
+where
+    K: Resource + Clone + DeserializeOwned,
+{
+    let params = ListParams::default().fields(&format!("metadata.name={name}"));
+    let request = Request::new(path).list(&params);
+    let request = request.map_err(|error| read_fault(op(), kube::Error::BuildRequest(error)))?;
+    let text = client.request_text(request).await;
+    let text = Zeroizing::new(text.map_err(|error| read_fault(op(), error))?);
+    let list: ObjectList<K> =
+        serde_json::from_str(&text).map_err(|error| read_fault(op(), kube::Error::SerdeError(error)))?;
+    let mut found = list.items.into_iter();
+    Ok(found.find(|one| one.meta().name.as_deref() == Some(name)))
 }
 
 /// An object on the server now; `None` if the server reports that it does not exist.

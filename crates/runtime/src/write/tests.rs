@@ -19,7 +19,7 @@ use crate::plan::Observed;
 
 crate::role! {
     struct Tester {
-        ConfigMap: Get, Create, Patch, Delete;
+        ConfigMap: Get, List, Create, Patch, Delete;
         Secret: Create, Patch;
         Namespace: Patch;
         IPPool: Create, PatchStatus;

@@ -149,7 +149,7 @@ impl Templates {
         writer: &Writer<Data>,
     ) -> Result<(), Fault> {
         for name in reads.claims {
-            let found = writer.read(&self.caches.claims, &key.sibling(&name)).await?;
+            let found = writer.find(&self.caches.claims, &key.sibling(&name)).await?;
             live_reads
                 .claims
                 .insert(name, found.and_then(|claim| claim.metadata.uid));

@@ -98,7 +98,7 @@ impl Remediations {
         let name = key.sibling(cluster);
         objects.insert(Object::Cluster(name.clone()));
         self.related.set(key, objects.clone());
-        let cluster = writer.read::<Cluster>(&self.caches.clusters, &name).await?;
+        let cluster = writer.find::<Cluster>(&self.caches.clusters, &name).await?;
         Ok(!pause::is_cluster_paused(cluster.as_ref()))
     }
 }

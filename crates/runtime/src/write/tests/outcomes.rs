@@ -215,3 +215,22 @@ async fn a_live_read_tells_absent_from_unknown() {
     assert!(writer.read(&cache, &key("a")).await.unwrap().is_some());
     assert!(shows(&cache, "a"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_may_be_gone_is_looked_for_without_a_refused_request() {
+    let (cluster, writer) = start(Mode::Perform);
+    let cache = SharedCache::<ConfigMap>::default();
+    assert!(writer.create(&NoCache, &config_map("b")).await.is_ok());
+    assert!(writer.find(&cache, &key("a")).await.unwrap().is_none());
+    assert!(writer.create(&NoCache, &config_map("a")).await.is_ok());
+    cluster.inject(Plan::none().with(Rule::at(1, Fault::ReplyLost)));
+    let fault = writer.find(&cache, &key("a")).await.unwrap_err();
+    assert_eq!(
+        (fault.category(), fault.to_string()),
+        ("unreachable", "read configmaps default/a".to_owned())
+    );
+    assert!(!shows(&cache, "a"));
+    let found = writer.find(&cache, &key("a")).await.unwrap();
+    assert_eq!(found.and_then(|found| found.metadata.name).as_deref(), Some("a"));
+    assert!(shows(&cache, "a"));
+}

@@ -28,7 +28,7 @@ impl Objects {
         for read in reads {
             match read {
                 Read::Claim(claim) => {
-                    let found = writer.read(&self.caches.claims, &claim).await?;
+                    let found = writer.find(&self.caches.claims, &claim).await?;
                     responses.claim = found.map(|claim| claim.metadata).into();
                 }
                 Read::Data => {
