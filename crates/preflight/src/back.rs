@@ -162,22 +162,30 @@ fn claims<K: Kind>(objects: &Objects) -> Vec<Finding> {
     findings
 }
 
-/// Hosts that this program has registered have no settings, unless a user made them.
+/// Hosts that this program has registered have no objects about firmware, unless a user made them.
 fn firmware(objects: &Objects) -> Vec<Finding> {
-    let rest = |name: &str, kind: &str| name.strip_prefix(kind).map(str::to_owned);
-    let settings = objects.of::<HostFirmwareSettings>();
-    let settings: BTreeSet<_> = settings
-        .filter_map(|(name, _)| rest(&name, HostFirmwareSettings::KIND))
-        .collect();
-    let hosts = objects.of::<BareMetalHost>();
-    let without =
-        hosts.filter(|(name, _)| rest(name, BareMetalHost::KIND).is_none_or(|name| !settings.contains(&name)));
-    let finding = |(name, _)| {
-        let what = "has no HostFirmwareSettings: this program creates none, and a Go manager creates them when it registers or \
-                    inspects a host";
-        Finding::new(Decision::Go, name, what, "").row("firmware-settings-on-demand")
+    let settings = hosts_with::<HostFirmwareSettings>(objects);
+    let components = hosts_with::<HostFirmwareComponents>(objects);
+    let finding = |(name, _): (String, BareMetalHost)| {
+        let host = name.strip_prefix(BareMetalHost::KIND)?;
+        let missing = match (settings.contains(host), components.contains(host)) {
+            (true, true) => return None,
+            (false, true) => "HostFirmwareSettings",
+            (true, false) => "HostFirmwareComponents",
+            (false, false) => "HostFirmwareSettings and no HostFirmwareComponents",
+        };
+        let what = format!(
+            "has no {missing}: this program creates none, and a Go manager creates them when it registers or inspects a host"
+        );
+        Some(Finding::new(Decision::Go, name, what, "").row("firmware-settings-on-demand"))
     };
-    without.map(finding).collect()
+    objects.of::<BareMetalHost>().filter_map(finding).collect()
+}
+
+/// The hosts that have an object of this kind, which has their name.
+fn hosts_with<K: Kind>(objects: &Objects) -> BTreeSet<String> {
+    let host = |(name, _): (String, K)| name.strip_prefix(K::KIND).map(str::to_owned);
+    objects.of::<K>().filter_map(host).collect()
 }
 
 /// The webhook of the Go manager rejects each update of a subscription with headers, and its finalizer stays.

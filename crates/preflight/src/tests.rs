@@ -304,7 +304,7 @@ fn way_back_names_what_an_older_release_does_not_know() {
     for one in [blocked, kept] {
         let found = about(back::<BareMetalHost>(newer, one), "BareMetalHost");
         assert!(
-            found.iter().all(|(_, text)| text.contains("HostFirmwareSettings")),
+            found.iter().all(|(_, text)| text.contains("has no HostFirmware")),
             "{found:?}"
         );
     }

@@ -179,19 +179,43 @@ fn host_in_flight_or_with_an_error_is_named_on_the_way_back_too() {
 }
 
 #[test]
-fn host_without_firmware_settings_is_named_on_the_way_back() {
-    for (settings_of, is_named) in [(None, true), (Some("b"), true), (Some("a"), false)] {
+fn host_without_objects_about_firmware_is_named_on_the_way_back() {
+    let rows = [
+        (
+            None,
+            None,
+            Some("has no HostFirmwareSettings and no HostFirmwareComponents: "),
+        ),
+        (
+            Some("b"),
+            Some("b"),
+            Some("has no HostFirmwareSettings and no HostFirmwareComponents: "),
+        ),
+        (Some("a"), None, Some("has no HostFirmwareComponents: ")),
+        (None, Some("a"), Some("has no HostFirmwareSettings: ")),
+        (Some("a"), Some("a"), None),
+    ];
+    for (settings_of, components_of, named) in rows {
         let mut facts = back::<BareMetalHost>(Series::new(1, 14), host("available", json!({})));
         if let Some(name) = settings_of {
             let settings =
                 object::<HostFirmwareSettings>(json!({ "metadata": { "name": name }, "spec": { "settings": {} } }));
-            facts
-                .objects
-                .insert(KindName::of::<HostFirmwareSettings>(), vec![settings]);
+            let kind = KindName::of::<HostFirmwareSettings>();
+            facts.objects.insert(kind, vec![settings]);
+        }
+        if let Some(name) = components_of {
+            let components =
+                object::<HostFirmwareComponents>(json!({ "metadata": { "name": name }, "spec": { "updates": [] } }));
+            let kind = KindName::of::<HostFirmwareComponents>();
+            facts.objects.insert(kind, vec![components]);
         }
         let found = about(facts, "BareMetalHost lab/a");
-        let is_it =
-            |(of, text): &(Decision, String)| *of == Decision::Go && text.contains("has no HostFirmwareSettings");
-        assert_eq!(found.iter().any(is_it), is_named, "{settings_of:?}: {found:?}");
+        let texts = found.iter().filter(|(of, _)| *of == Decision::Go).map(|(_, text)| text);
+        let texts: Vec<_> = texts.filter(|text| text.contains("HostFirmware")).collect();
+        assert_eq!(texts.len(), usize::from(named.is_some()), "{found:?}");
+        assert!(
+            texts.iter().all(|text| text.contains(named.unwrap_or_default())),
+            "{found:?}"
+        );
     }
 }
