@@ -26,6 +26,7 @@ mod repository;
 mod supervise;
 mod tools;
 mod wait;
+mod yaml;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

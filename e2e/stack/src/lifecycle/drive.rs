@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 
+use crate::yaml::documents;
+
 /// kubeadm's directory of keys and certificates.
 const PKI: &str = "/etc/kubernetes/pki/";
 
@@ -165,11 +167,6 @@ fn order(config: &Value) -> anyhow::Result<(&'static str, String)> {
         }
     }
     bail!("runcmd calls no kubeadm")
-}
-
-fn documents(text: &str) -> anyhow::Result<Vec<Value>> {
-    let parts = text.split("---\n").filter(|part| !part.trim().is_empty());
-    parts.map(|part| Ok(serde_saphyr::from_str(part)?)).collect()
 }
 
 fn join_role(join: &Value) -> anyhow::Result<Role> {

@@ -13,6 +13,7 @@ use super::release::Candidate;
 use crate::claim::Proof;
 use crate::claims::stack::{Stack, TestNamespace};
 use crate::wait::until;
+use crate::yaml::documents;
 
 const SECRET: &str = "ipam-webhook-certificates";
 /// The account of the process of all products.
@@ -264,7 +265,6 @@ impl Candidate {
             &["generate", "yaml", "--from", &path.to_string_lossy()],
             None,
         )?;
-        let parts = text.split("\n---\n").filter(|part| !part.trim().is_empty());
-        parts.map(|part| Ok(serde_saphyr::from_str(part)?)).collect()
+        documents(&text)
     }
 }

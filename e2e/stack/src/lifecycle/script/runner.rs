@@ -16,6 +16,7 @@ use crate::lifecycle::env::TestEnv;
 use crate::lifecycle::install;
 use crate::products::load::list;
 use crate::wait::{Stopwatch, until};
+use crate::yaml::documents;
 
 /// The timeout of waiting steps.
 const TIMEOUT: Duration = Duration::from_secs(900);
@@ -183,11 +184,6 @@ impl<'a, 's> Runner<'a, 's> {
         let nodes: Value = serde_json::from_str(&text)?;
         expectation.check(nodes["items"].as_array().map_or(&[], Vec::as_slice))
     }
-}
-
-fn documents(text: &str) -> anyhow::Result<Vec<Value>> {
-    let parts = text.split("---\n").filter(|part| !part.trim().is_empty());
-    parts.map(|part| Ok(serde_saphyr::from_str(part)?)).collect()
 }
 
 /// `kill -9` of every container of the three managers.

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
+use crate::yaml::documents;
+
 /// The first release that knows the block on moves: before it, the way back needs `capm3 hand-back`.
 const KNOWS_BLOCKS: (u64, u64) = (1, 14);
 /// The first release whose host operator loads its provisioner from a file.
@@ -117,14 +119,6 @@ impl GoRelease {
         let claim = "a host of a HostClaim: no manager of this release takes a host for one";
         (!self.serves_claims).then(|| claim.to_owned()).into_iter().collect()
     }
-}
-
-/// The documents of a file.
-fn documents(text: &str) -> anyhow::Result<Vec<Value>> {
-    let documents = text.split("\n---\n").filter(|document| !document.trim().is_empty());
-    documents
-        .map(|document| Ok(serde_saphyr::from_str(document)?))
-        .collect()
 }
 
 fn name(object: &Value) -> &str {
