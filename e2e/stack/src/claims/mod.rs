@@ -10,6 +10,7 @@
 )]
 
 mod containers;
+mod definitions;
 mod machine;
 pub(crate) mod providers;
 pub(crate) mod stack;
@@ -58,6 +59,8 @@ macro_rules! claims {
 const CLAIMS: &[StackClaim] = claims! {
     providers:
         clusterctl_installs_upgrades_describes_and_deletes_providers;
+    definitions:
+        recorded_objects_are_the_same_under_the_definitions_of_both_sides;
     containers:
         a_pod_without_binary_waits_with_a_reason_and_starts_when_there_is_one
         a_container_gets_the_arguments_and_variables_of_its_manifest
