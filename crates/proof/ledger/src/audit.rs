@@ -40,6 +40,8 @@ pub struct Call {
     pub namespace: String,
     /// Whether RBAC denied it. Other rejections, as in a terminating namespace, do not count.
     pub forbidden: bool,
+    /// Status code of the answer; 0 if the event has none.
+    pub code: u16,
     /// Audit ID: two events of one request share it.
     pub request: String,
 }
@@ -59,6 +61,14 @@ struct Event {
     object_ref: Option<ObjectRef>,
     #[serde(default)]
     annotations: BTreeMap<String, String>,
+    #[serde(default)]
+    response_status: ResponseStatus,
+}
+
+#[derive(Default, Deserialize)]
+struct ResponseStatus {
+    #[serde(default)]
+    code: u16,
 }
 
 /// Empty when authentication failed: the server then names no user.
@@ -109,6 +119,7 @@ impl Call {
                     verb: event.verb,
                 },
                 forbidden,
+                code: event.response_status.code,
                 request: event.audit_id,
             }))
     }
@@ -167,6 +178,13 @@ impl Log {
             if call.forbidden {
                 counts.forbidden.insert(call.target.clone());
             }
+            let refused = match call.code {
+                404 => &mut counts.not_found,
+                409 => &mut counts.conflicts,
+                _ => continue,
+            };
+            let count = refused.entry(call.target.clone()).or_default();
+            *count = count.saturating_add(1);
         }
         counts
     }
@@ -185,6 +203,10 @@ pub struct UserCounts {
     pub requests: BTreeMap<Target, u64>,
     /// Targets that RBAC denied at least once.
     pub forbidden: BTreeSet<Target>,
+    /// Number of requests for an object or kind that does not exist.
+    pub not_found: BTreeMap<Target, u64>,
+    /// Number of writes that conflicted with another writer.
+    pub conflicts: BTreeMap<Target, u64>,
 }
 
 #[cfg(test)]
@@ -254,6 +276,23 @@ mod tests {
         .join("\n");
         let counts = Log::read(&text).unwrap().counts_of("us");
         assert_eq!(counts.forbidden, BTreeSet::from([target("list", "ippools")]));
+    }
+
+    #[test]
+    fn requests_for_what_is_not_there_and_conflicts_are_counted() {
+        let answered = |id: &str, verb: &str, code: u16| {
+            let status = format!(r#""responseStatus":{{"code":{code}}},"stage""#);
+            event(id, "us", verb, "ippools", "allow").replace(r#""stage""#, &status)
+        };
+        let lines = [
+            answered("1", "get", 404),
+            answered("2", "get", 404),
+            answered("3", "patch", 409),
+            answered("4", "get", 200),
+        ];
+        let counts = Log::read(&lines.join("\n")).unwrap().counts_of("us");
+        assert_eq!(counts.not_found, BTreeMap::from([(target("get", "ippools"), 2)]));
+        assert_eq!(counts.conflicts, BTreeMap::from([(target("patch", "ippools"), 1)]));
     }
 
     #[test]

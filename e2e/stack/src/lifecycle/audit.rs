@@ -1,6 +1,6 @@
 //! Compares the permissions of the three managers with their requests in the suite.
 
-use metal3_ledger::Log;
+use metal3_ledger::{Log, Target};
 
 use super::env::{Part, TestEnv};
 use super::foreign::provider;
@@ -148,6 +148,36 @@ pub(super) fn grants_are_used(env: &TestEnv<'_>) -> Proof {
     }
     anyhow::ensure!(wrong.is_empty(), "{}", wrong.join("\n       "));
     Ok(texts.join("; "))
+}
+
+/// No manager asked for an object that does not exist: an administrator's error rates count such answers. A Lease does not exist
+/// before its first leader, and a list of a kind that is not served asks whether it is.
+pub(super) fn nothing_is_asked_for_that_does_not_exist(env: &TestEnv<'_>) -> Proof {
+    let log = Log::read(&std::fs::read_to_string(env.stack.places.log("audit"))?)?;
+    let (mut wrong, mut conflicts, mut requests) = (Vec::new(), Vec::new(), 0_u64);
+    for account in MANAGERS.iter().map(|manager| manager.account) {
+        let counts = log.counts_of(account.user);
+        requests = requests.saturating_add(counts.requests.values().sum());
+        let is_expected = |target: &Target| target.verb == "list" || target.resource == "leases";
+        let unexpected = counts.not_found.iter().filter(|(target, _)| !is_expected(target));
+        wrong.extend(unexpected.map(|(target, count)| format!("{}: {count} x {target}", account.user)));
+        conflicts.extend(
+            counts
+                .conflicts
+                .iter()
+                .map(|(target, count)| format!("{count} x {target}")),
+        );
+    }
+    anyhow::ensure!(wrong.is_empty(), "{}", wrong.join("\n       "));
+    anyhow::ensure!(requests > 0, "no manager sent a request");
+    Ok(format!("{requests} requests, conflicts: {}", or_none(&conflicts)))
+}
+
+fn or_none(texts: &[String]) -> String {
+    match texts {
+        [] => "none".to_owned(),
+        texts => texts.join(", "),
+    }
 }
 
 /// This account sent requests, and none was forbidden.

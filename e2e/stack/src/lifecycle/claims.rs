@@ -118,6 +118,10 @@ const CLAIMS: &[Claim] = &[
         "each_permission_is_used_or_explained_and_no_request_was_forbidden",
         audit::grants_are_used,
     ),
+    always(
+        "no_manager_asks_for_what_does_not_exist",
+        audit::nothing_is_asked_for_that_does_not_exist,
+    ),
 ];
 
 /// Proves them; returns whether all hold.
