@@ -136,6 +136,8 @@ pub mod machine {
         pub REASON_PAUSE_REMOVE_FAILED = "BareMetalHostPauseAnnotationRemoveFailed";
         /// More than one Metal3Cluster matches.
         pub REASON_AMBIGUOUS_CLUSTER = "AmbiguousMetal3Cluster";
+        /// The referenced Metal3Cluster does not belong to the Cluster.
+        pub REASON_NOT_OF_CLUSTER = "Metal3ClusterNotOfCluster";
         /// The data claim exists.
         pub REASON_META_DATA_ASSOCIATED = "AssociateMetal3MachineMetaDataSuccess";
         /// The data claim could not be made.

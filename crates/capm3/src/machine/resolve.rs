@@ -3,11 +3,15 @@
 //! In order: the machine's reference, the one recorded before, the Cluster's infrastructure reference, one that joined
 //! the Cluster by name or label, and one with the name of the infrastructure reference. A missing Metal3Cluster is not
 //! an error: deletion and pause need none.
+//!
+//! A Metal3Cluster of another Cluster is never the result: its deletion would not wait for the machine.
 
 use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::kind::Kind;
 use metal3_capi::owner;
+
+use crate::cluster::{ClusterLink, cluster_link};
 
 /// The result.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,6 +20,8 @@ pub enum Resolved<'a> {
     One(&'a Metal3Cluster),
     /// Two or more match, such as these.
     Ambiguous(&'a str, &'a str),
+    /// The machine references this one, which does not belong to its Cluster.
+    NotOfCluster(&'a Metal3Cluster),
     /// None matches.
     None,
 }
@@ -26,6 +32,15 @@ impl<'a> Resolved<'a> {
     pub const fn one(self) -> Option<&'a Metal3Cluster> {
         match self {
             Self::One(found) => Some(found),
+            Self::Ambiguous(..) | Self::NotOfCluster(_) | Self::None => None,
+        }
+    }
+
+    /// The only Metal3Cluster that can be meant, whether or not the machine may use it.
+    #[must_use]
+    pub fn name(self) -> Option<&'a str> {
+        match self {
+            Self::One(found) | Self::NotOfCluster(found) => found.metadata.name.as_deref(),
             Self::Ambiguous(..) | Self::None => None,
         }
     }
@@ -47,7 +62,10 @@ pub fn resolve<'a>(
     };
     let by_name = |name: &str| find(name).map_or(Resolved::None, Resolved::One);
     if let Some(reference) = &machine.spec.metal3_cluster_ref {
-        return by_name(&reference.name);
+        return match by_name(&reference.name) {
+            Resolved::One(found) if !is_of(found, cluster) => Resolved::NotOfCluster(found),
+            found => found,
+        };
     }
     if let Some(found) = recorded.and_then(find) {
         return Resolved::One(found);
@@ -64,7 +82,11 @@ pub fn resolve<'a>(
             let name = |one: &'a Metal3Cluster| one.metadata.name.as_deref().unwrap_or_default();
             Resolved::Ambiguous(name(first), name(second))
         }
-        (None, _) => infrastructure.map_or(Resolved::None, |reference| by_name(&reference.name)),
+        (None, _) => {
+            let namesake = infrastructure.and_then(|reference| find(&reference.name));
+            let usable = namesake.filter(|one| is_of(one, cluster));
+            usable.map_or(Resolved::None, Resolved::One)
+        }
     }
 }
 
@@ -88,6 +110,18 @@ fn own_infrastructure(cluster: &Cluster) -> Option<&str> {
 pub fn joins(one: &Metal3Cluster, cluster: &str) -> bool {
     let stated = one.spec.cluster_name.as_deref().filter(|name| !name.is_empty());
     !cluster.is_empty() && stated.or_else(|| owner::cluster_of(&one.metadata)) == Some(cluster)
+}
+
+/// Whether a Metal3Cluster may serve the machines of a Cluster. One that names no Cluster may when the Cluster names it.
+fn is_of(one: &Metal3Cluster, cluster: &Cluster) -> bool {
+    let (own, cluster_name) = (one.metadata.name.as_deref(), cluster.metadata.name.as_deref());
+    if let Some(owner) = owner::first::<Cluster>(&one.metadata) {
+        return cluster_name == Some(&owner.name);
+    }
+    let infrastructure = cluster.spec.infrastructure_ref.as_ref();
+    let has_its_name = || infrastructure.is_some_and(|reference| own == Some(&reference.name));
+    let names_none = || cluster_link(one) == ClusterLink::None;
+    own_infrastructure(cluster) == own || joins(one, cluster_name.unwrap_or_default()) || names_none() && has_its_name()
 }
 
 #[cfg(test)]
@@ -133,5 +167,44 @@ mod tests {
         check(plain(), &foreign, Some("site-b"), &three, Resolved::One(&site_b));
         check(plain(), &foreign, None, &[&namesake], Resolved::One(&namesake));
         check(plain(), &Value::Null, None, &[&namesake], Resolved::None);
+    }
+    #[test]
+    fn metal3_cluster_of_another_cluster_is_never_the_result() {
+        let own = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Cluster", "name": "mixed" });
+        let foreign = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "ByoCluster", "name": "byo" });
+        let owned = |name: &str, cluster: &str| {
+            let owner =
+                json!({ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": cluster, "uid": "u" });
+            let mut one = metal3_cluster(name, json!({}));
+            one.metadata.owner_references = Some(vec![serde_json::from_value(owner).unwrap()]);
+            one
+        };
+        let other = |name| metal3_cluster(name, json!({ "clusterName": "another" }));
+        let named = |name: &str| json!({ "metal3ClusterRef": { "name": name } });
+        for reference in [&own, &foreign] {
+            for stranger in [other("x"), owned("x", "another"), metal3_cluster("x", json!({}))] {
+                check(
+                    named("x"),
+                    reference,
+                    None,
+                    &[&stranger],
+                    Resolved::NotOfCluster(&stranger),
+                );
+                check(
+                    named("x"),
+                    reference,
+                    Some("x"),
+                    &[&stranger],
+                    Resolved::NotOfCluster(&stranger),
+                );
+            }
+            let known = owned("x", "mixed");
+            check(named("x"), reference, None, &[&known], Resolved::One(&known));
+        }
+        let primary = metal3_cluster("mixed", json!({}));
+        check(named("mixed"), &own, None, &[&primary], Resolved::One(&primary));
+        let (namesake, taken) = (metal3_cluster("byo", json!({})), other("byo"));
+        check(named("byo"), &foreign, None, &[&namesake], Resolved::One(&namesake));
+        check(json!({}), &foreign, None, &[&taken], Resolved::None);
     }
 }

@@ -118,7 +118,9 @@ fn is_same_for_machines(old: &Metal3Cluster, new: &Metal3Cluster) -> bool {
         annotations.and_then(|annotations| annotations.get(LABEL_PREFIXES_ANNOTATION).cloned())
     };
     let reads = |one: &Metal3Cluster| (pause::is_reconcile_skipped(&one.metadata), prefixes(one), spec(one));
-    old.metadata.labels == new.metadata.labels && reads(old) == reads(new)
+    let (before, after) = (&old.metadata, &new.metadata);
+    // Labels and owners decide which Cluster's machines it serves.
+    (&before.labels, &before.owner_references) == (&after.labels, &after.owner_references) && reads(old) == reads(new)
 }
 
 /// The Metal3Machine that a Machine references.

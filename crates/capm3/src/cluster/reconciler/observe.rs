@@ -141,7 +141,7 @@ fn belongs(machine: &Metal3Machine, object: &Metal3Cluster, cluster: Option<&Clu
     match cluster {
         Some(cluster) => match resolve(machine, recorded, cluster, all) {
             Resolved::One(found) => found.metadata.name.as_deref() == name,
-            Resolved::Ambiguous(..) | Resolved::None => false,
+            Resolved::Ambiguous(..) | Resolved::NotOfCluster(_) | Resolved::None => false,
         },
         None => recorded.is_none_or(|recorded| Some(recorded) == name),
     }

@@ -144,6 +144,10 @@ impl StageConditions {
                 let (reason, legacy_reason) = (machine::REASON_AMBIGUOUS_CLUSTER, legacy::REASON_WAITING_FOR_CLUSTER);
                 built.without_host(reason, legacy_reason, Severity::Info, message);
             }
+            Stage::NotOfCluster { message } => {
+                let (reason, legacy_reason) = (machine::REASON_NOT_OF_CLUSTER, legacy::REASON_WAITING_FOR_CLUSTER);
+                built.without_host(reason, legacy_reason, Severity::Warning, message);
+            }
             Stage::Unreadable { message } => {
                 let unknown = |condition_type| {
                     let reason = shared::REASON_READY_UNKNOWN;

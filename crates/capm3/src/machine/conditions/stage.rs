@@ -24,6 +24,11 @@ pub enum Stage {
         /// The candidates, and how to select one.
         message: String,
     },
+    /// The machine references a Metal3Cluster that does not belong to its Cluster.
+    NotOfCluster {
+        /// Both, and how to correct it.
+        message: String,
+    },
     /// A relevant object cannot be read, so nothing is changed.
     Unreadable {
         /// The object and the error.

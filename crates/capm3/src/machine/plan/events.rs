@@ -30,6 +30,7 @@ const STATUS_EVENTS: &[EventRule] = &[
     ),
     EventRule::warning(conditions::ASSOCIATE_HOST, conditions::REASON_HOST_FAILED),
     EventRule::warning(conditions::ASSOCIATE_HOST, conditions::REASON_AMBIGUOUS_CLUSTER),
+    EventRule::warning(conditions::ASSOCIATE_HOST, conditions::REASON_NOT_OF_CLUSTER),
     EventRule::warning(conditions::ASSOCIATE_META_DATA, conditions::REASON_META_DATA_FAILED),
     EventRule::warning(conditions::ASSOCIATE_META_DATA, conditions::REASON_UPDATE_ERROR),
     EventRule::warning(

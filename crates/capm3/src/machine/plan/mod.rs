@@ -38,6 +38,7 @@ use super::conditions::{Deletion, Prerequisite, Stage};
 use super::facts::{self, Facts};
 use super::resolve::{Resolved, resolve, stated};
 use super::rules::Rules;
+use crate::cluster::cluster_name;
 use crate::diff::{changes, version};
 
 /// The plan for the facts.
@@ -213,8 +214,7 @@ impl<'a> Planner<'a> {
         let resolved = resolve(self.before, recorded, cluster, &metal3_clusters);
         if let Some(unreadable) = &self.facts.unreadable_cluster {
             let stated = stated(self.before, recorded, cluster);
-            let found = resolved.one().and_then(|found| found.metadata.name.as_deref());
-            if found.is_none() || found != stated {
+            if resolved.name().is_none() || resolved.name() != stated {
                 return Err(self.unreadable(&format!(
                     "Metal3Cluster {unreadable} cannot be read and may be the machine's; correct it"
                 )));
@@ -228,6 +228,10 @@ impl<'a> Planner<'a> {
                     "the Metal3Clusters {first} and {second} both joined the Cluster; name one in spec.metal3ClusterRef"
                 );
                 return Err(Decision::UpdateStatus(Stage::Ambiguous { message }));
+            }
+            Resolved::NotOfCluster(found) => {
+                let message = not_of_cluster(found, self.cluster_name());
+                return Err(Decision::UpdateStatus(Stage::NotOfCluster { message }));
             }
         };
         self.machine
@@ -372,4 +376,17 @@ impl<'a> Planner<'a> {
             Stage::Unreadable { message }
         })
     }
+}
+
+/// Why a machine of a Cluster cannot use the Metal3Cluster that it references.
+fn not_of_cluster(found: &Metal3Cluster, cluster: &str) -> String {
+    let name = found.metadata.name.as_deref().unwrap_or_default();
+    let whose = match cluster_name(found) {
+        Some(other) => format!("Cluster {other}"),
+        None => "no Cluster".to_owned(),
+    };
+    format!(
+        "spec.metal3ClusterRef.name: Metal3Cluster {name} belongs to {whose}, and the machine to Cluster {cluster}; name a \
+         Metal3Cluster of Cluster {cluster}, or set spec.clusterName of {name} if no other Cluster uses it"
+    )
 }

@@ -173,6 +173,36 @@ fn two_metal3_clusters_that_joined_are_ambiguous_and_named() {
     assert!(reason == "AmbiguousMetal3Cluster" && message.contains("site-a") && message.contains("site-b"));
 }
 
+/// The other Cluster's Metal3Cluster does not wait for the machine when it is deleted.
+#[test]
+fn reference_to_a_metal3_cluster_of_another_cluster_is_refused_with_field_and_remedy() {
+    let other = |spec: Value| read(&document(json!({ "spec": spec }), "site", json!({})));
+    let named = json!({ "spec": { "metal3ClusterRef": { "name": "site" } } });
+    for (spec, whose) in [
+        (json!({ "clusterName": "another" }), "belongs to Cluster another,"),
+        (json!({}), "belongs to no Cluster,"),
+    ] {
+        for case in [Case::new(), Case::running()] {
+            let with = |case: &mut Case| {
+                case.metal3_clusters.push(other(spec.clone()));
+                case.unreadable_cluster = Some("odd");
+                case.confirmed = true;
+            };
+            let plan = case.machine(named.clone()).with(with).decide();
+            let (reason, message) = condition_of(&plan, HOST);
+            assert_eq!((writes(&plan).len(), reason.as_str()), (0, "Metal3ClusterNotOfCluster"));
+            assert!(message.starts_with("spec.metal3ClusterRef.name: "), "{message}");
+            assert!(
+                message.contains(whose) && message.contains("Cluster edge;"),
+                "{message}"
+            );
+        }
+    }
+    let own = other(json!({ "clusterName": CLUSTER }));
+    let case = Case::new().machine(named).with(|case| case.metal3_clusters.push(own));
+    assert!(writes(&case.decide()).contains(&"Claim h0".to_owned()));
+}
+
 #[test]
 fn unreadable_metal3_cluster_may_be_the_machines_unless_another_is_referenced() {
     let unreadable = |case: Case| case.with(|case| case.unreadable_cluster = Some("odd")).decide();

@@ -111,8 +111,10 @@ fn policy_is_that_of_the_metal3_cluster_of_the_machine() {
     };
     assert_end("m3m/m0", &of(&[required("x", "edge")]), REFUSED);
     assert_end("m3m/m0", &of(&[required("x", "another")]), FAILED);
-    assert_end("m3m/m0", &of(&[required("byo", "another")]), REFUSED);
-    let mut objects = of(&[required("x", "another")]);
+    let mut objects = of(&[
+        required("x", "edge"),
+        metal3_cluster("y", json!({ "clusterName": "edge" })),
+    ]);
     merge(
         &mut objects[0],
         json!({ "spec": { "metal3ClusterRef": { "name": "x" } } }),
