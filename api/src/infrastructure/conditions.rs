@@ -19,6 +19,8 @@ pub mod cluster {
     pub const ENDPOINT_DRIFTED: &str = "ControlPlaneEndpointDrifted";
     /// Whether the endpoint is rendered into its template.
     pub const ENDPOINT_RENDERED: &str = "ControlPlaneEndpointRendered";
+    /// Whether the data templates of the deployment zones exist.
+    pub const ZONES_READY: &str = "DeploymentZonesReady";
 
     reasons! {
         /// The endpoint is not valid.
@@ -95,6 +97,12 @@ pub mod cluster {
         pub REASON_WAITING_FOR_ENDPOINT = "WaitingForEndpoint";
         /// The source has the endpoint of the Cluster.
         pub REASON_NOT_DRIFTED = "NotDrifted";
+        /// The data templates of the zones exist.
+        pub REASON_DATA_TEMPLATES_FOUND = "DataTemplatesFound";
+        /// The data template of a zone does not exist.
+        pub REASON_DATA_TEMPLATE_NOT_FOUND = "DataTemplateNotFound";
+        /// The data template of a zone cannot be read.
+        pub REASON_DATA_TEMPLATE_UNREADABLE = "DataTemplateUnreadable";
     }
 }
 

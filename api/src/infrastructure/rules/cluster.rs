@@ -1,9 +1,6 @@
 //! Metal3Cluster: an endpoint, or a source of one.
 
-use std::collections::BTreeSet;
-
-use super::references::check_object;
-use super::selectors;
+use super::zones;
 use crate::infrastructure::label_prefixes;
 use crate::infrastructure::names::LABEL_PREFIXES_ANNOTATION;
 use crate::infrastructure::v1beta2::{EndpointSource, EndpointSourceType, HostApi, Metal3Cluster, Metal3ClusterSpec};
@@ -37,23 +34,21 @@ impl AdmissionRules for Metal3Cluster {
             cluster_name_is_kept,
         )
         .differing("cluster-endpoint-source"),
-        Rule::on_spec(
-            "zones-distinct",
-            "Deployment zones have distinct names.",
-            zones_are_distinct,
-        )
-        .differing("cluster-endpoint-source"),
-        Rule::on_spec(
-            "zone-data-template-in-own-namespace",
-            "The data template of a deployment zone is in the cluster's namespace.",
-            zone_templates_are_near,
-        )
-        .differing("cluster-endpoint-source"),
-        Rule::on_spec(
-            "zone-selector-readable",
-            "A warning is returned for a zone with an invalid host selector, which matches no host.",
-            zone_selectors_are_readable,
-        )
+        Rule::<Self>::on_spec("zones-distinct", zones::DISTINCT, |cluster, findings| {
+            zones::distinct("spec.deploymentZones", &cluster.new.spec.deployment_zones, findings);
+        })
+        .differing(zones::DIFFERS),
+        Rule::<Self>::on_spec("zone-data-template-in-own-namespace", zones::NEAR, |cluster, findings| {
+            zones::templates_are_near("spec.deploymentZones", &cluster.new.spec.deployment_zones, cluster.new.metadata.namespace.as_ref(), findings);
+        })
+        .differing(zones::DIFFERS),
+        Rule::<Self>::on_spec("zone-data-template-named", zones::NAMED, |cluster, findings| {
+            zones::templates_are_named("spec.deploymentZones", &cluster.new.spec.deployment_zones, findings);
+        })
+        .differing(zones::DIFFERS),
+        Rule::<Self>::on_spec("zone-selector-readable", zones::SELECTOR, |cluster, findings| {
+            zones::selectors_are_readable("spec.deploymentZones", &cluster.new.spec.deployment_zones, findings);
+        })
         .differing("selector-warning"),
         Rule::on_write(
             "label-prefixes-readable",
@@ -64,7 +59,8 @@ impl AdmissionRules for Metal3Cluster {
         .differing("label-sync-reported"),
         Rule::<Self>::on_spec(
             "members-effective",
-            "A warning is returned for members without effect: `identityRef` and `hostAPI: HostClaim`.",
+            "A warning is returned for members without effect: `identityRef` and `hostAPI: HostClaim`, and `identityRef`, \
+                `hostNamespace` and `hostSelector.inNamespace` of a zone.",
             |cluster, findings| warn_of_unserved(&FieldPath::new("spec"), &cluster.new.spec, findings),
         )
         .differing("cluster-unserved-members"),
@@ -89,8 +85,7 @@ impl AdmissionRules for Metal3Cluster {
     ];
 }
 
-/// Warns about members that are stored without effect. Of zones the condition `SpecServed` tells, and other rules say
-/// what is wrong with them.
+/// Warns about members that are stored without effect.
 pub(super) fn warn_of_unserved(path: &FieldPath, spec: &Metal3ClusterSpec, findings: &mut Findings) {
     let cure = "remove it, or machines get hosts of their own namespace";
     for (member, is_used, what) in [
@@ -113,6 +108,7 @@ pub(super) fn warn_of_unserved(path: &FieldPath, spec: &Metal3ClusterSpec, findi
             );
         }
     }
+    zones::warn_of_unserved(&path.child("deploymentZones"), &spec.deployment_zones, findings);
 }
 
 impl Metal3ClusterSpec {
@@ -196,46 +192,6 @@ fn cluster_name_is_kept(old: &Metal3Cluster, new: &Metal3Cluster, findings: &mut
             "cannot be modified",
             "create another Metal3Cluster instead",
         );
-    }
-}
-
-fn zones_are_distinct(cluster: &WriteRequest<'_, Metal3Cluster>, findings: &mut Findings) {
-    let mut names = BTreeSet::new();
-    for (position, zone) in cluster.new.spec.deployment_zones.iter().enumerate() {
-        if !names.insert(&zone.name) {
-            let path = FieldPath::new("spec.deploymentZones").index(position).child("name");
-            findings.duplicate(
-                path,
-                &zone.name,
-                "is the name of another zone",
-                "give each zone another name",
-            );
-        }
-    }
-}
-
-fn zone_templates_are_near(cluster: &WriteRequest<'_, Metal3Cluster>, findings: &mut Findings) {
-    let owner = cluster.new.metadata.namespace.as_ref();
-    for (position, zone) in cluster.new.spec.deployment_zones.iter().enumerate() {
-        let path = FieldPath::new("spec.deploymentZones")
-            .index(position)
-            .child("dataTemplate");
-        check_object(
-            path.as_str(),
-            zone.data_template.as_ref(),
-            owner,
-            "Metal3Cluster",
-            findings,
-        );
-    }
-}
-
-fn zone_selectors_are_readable(cluster: &WriteRequest<'_, Metal3Cluster>, findings: &mut Findings) {
-    for (position, zone) in cluster.new.spec.deployment_zones.iter().enumerate() {
-        let path = FieldPath::new("spec.deploymentZones")
-            .index(position)
-            .child("hostSelector");
-        selectors::warn(path.as_str(), zone.host_selector.as_ref(), findings);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Metal3ClusterTemplate: clusters created from it must have an endpoint.
 
-use super::cluster;
+use super::{cluster, zones};
 use crate::infrastructure::v1beta2::Metal3ClusterTemplate;
 use crate::rules::{AdmissionRules, FieldPath, Findings, On, Rule, WriteRequest};
 
@@ -13,10 +13,26 @@ impl AdmissionRules for Metal3ClusterTemplate {
             on: On::Spec(endpoint_is_known),
             differs: Some("cluster-template-repair"),
         },
+        Rule::<Self>::on_spec("zones-distinct", zones::DISTINCT, |template, findings| {
+            zones::distinct("spec.template.spec.deploymentZones", &template.new.spec.template.spec.deployment_zones, findings);
+        })
+        .differing(zones::DIFFERS),
+        Rule::<Self>::on_spec("zone-data-template-in-own-namespace", zones::NEAR, |template, findings| {
+            zones::templates_are_near("spec.template.spec.deploymentZones", &template.new.spec.template.spec.deployment_zones, template.new.metadata.namespace.as_ref(), findings);
+        })
+        .differing(zones::DIFFERS),
+        Rule::<Self>::on_spec("zone-data-template-named", zones::NAMED, |template, findings| {
+            zones::templates_are_named("spec.template.spec.deploymentZones", &template.new.spec.template.spec.deployment_zones, findings);
+        })
+        .differing(zones::DIFFERS),
+        Rule::<Self>::on_spec("zone-selector-readable", zones::SELECTOR, |template, findings| {
+            zones::selectors_are_readable("spec.template.spec.deploymentZones", &template.new.spec.template.spec.deployment_zones, findings);
+        })
+        .differing("selector-warning"),
         Rule::<Self>::on_spec(
             "members-effective",
-            "A warning is returned for members without effect: `deploymentZones`, `identityRef` and `hostAPI: HostClaim`. A \
-                template has no condition that could name them.",
+            "A warning is returned for members without effect: `identityRef` and `hostAPI: HostClaim`, and `identityRef`, \
+                `hostNamespace` and `hostSelector.inNamespace` of a zone. A template has no condition that could name them.",
             warn_of_unserved,
         )
         .differing("cluster-unserved-members"),
@@ -25,13 +41,6 @@ impl AdmissionRules for Metal3ClusterTemplate {
 
 fn warn_of_unserved(template: &WriteRequest<'_, Metal3ClusterTemplate>, findings: &mut Findings) {
     let (path, spec) = (FieldPath::new("spec.template.spec"), &template.new.spec.template.spec);
-    if !spec.deployment_zones.is_empty() {
-        findings.warn(
-            path.child("deploymentZones"),
-            format!("{path}.deploymentZones has no effect yet: machines are not spread over zones"),
-            "remove them, and label hosts with their failure domain",
-        );
-    }
     cluster::warn_of_unserved(&path, spec, findings);
 }
 

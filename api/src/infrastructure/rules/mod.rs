@@ -13,6 +13,7 @@ mod machine;
 mod references;
 mod remediation;
 mod selectors;
+mod zones;
 
 use super::v1beta2::{
     Metal3Cluster, Metal3ClusterTemplate, Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine,

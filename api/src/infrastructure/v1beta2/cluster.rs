@@ -118,10 +118,11 @@ pub struct DeploymentZone {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub host_namespace: Option<String>,
-    /// Which hosts belong to the zone, in addition to each machine's selector.
+    /// Which hosts belong to the zone; each machine's own selector applies as well. Absent: the hosts whose label names
+    /// the zone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_selector: Option<HostSelector>,
-    /// Data template for machines of this zone that name none.
+    /// Data template for machines that name none and have a host of this zone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_template: Option<Metal3ObjectRef>,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use metal3_api::infrastructure::Metal3MachineTemplateStatus;
-use metal3_api::infrastructure::v1beta2::{FailureDomainPolicy, Metal3Cluster, Metal3MachineTemplate};
+use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3MachineTemplate};
 use metal3_api::kind::Kind as _;
 use metal3_capi::pause;
 use metal3_domain::clock::Clock;
@@ -158,22 +158,29 @@ impl Templates {
     }
 
     fn claimant(&self, key: &Key, template: &Metal3MachineTemplate, group: NodeGroup) -> Claimant {
+        let has_domain = group.failure_domain.is_some();
+        let found = has_domain.then(|| self.metal3_cluster(key, template, &group));
         Claimant {
-            is_domain_required: group.failure_domain.is_some() && self.is_domain_required(key, template, &group),
+            metal3_cluster: found.flatten(),
             group,
         }
     }
 
-    fn is_domain_required(&self, key: &Key, template: &Metal3MachineTemplate, group: &NodeGroup) -> bool {
+    fn metal3_cluster(
+        &self,
+        key: &Key,
+        template: &Metal3MachineTemplate,
+        group: &NodeGroup,
+    ) -> Option<Arc<Metal3Cluster>> {
         let Observed::Present(cluster) = self.caches.clusters.find(&key.sibling(&group.cluster)) else {
-            return false;
+            return None;
         };
         let all = &self.caches.metal3_clusters;
         let near: Vec<Arc<Metal3Cluster>> =
             all.read(|cache| cache.in_namespace(&key.namespace).map(Arc::clone).collect());
-        let near: Vec<&Metal3Cluster> = near.iter().map(|one| &**one).collect();
-        let found = resolve(&new_machine(key, template, group), None, &cluster, &near).one();
-        found.is_some_and(|one| one.spec.failure_domain_policy == Some(FailureDomainPolicy::Required))
+        let objects: Vec<&Metal3Cluster> = near.iter().map(|one| &**one).collect();
+        let found = resolve(&new_machine(key, template, group), None, &cluster, &objects).one()?;
+        near.iter().find(|one| std::ptr::eq(&***one, found)).map(Arc::clone)
     }
 
     /// Only references are copied while the watch of hosts waits.

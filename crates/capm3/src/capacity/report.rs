@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::infrastructure::Metal3MachineTemplateStatus;
-use metal3_api::infrastructure::v1beta2::{Metal3Machine, Metal3MachineTemplate};
+use metal3_api::infrastructure::v1beta2::{FailureDomainPolicy, Metal3Cluster, Metal3Machine, Metal3MachineTemplate};
 use metal3_api::kind::Kind as _;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::selector::{Selector, SelectorError};
@@ -14,7 +14,7 @@ use metal3_runtime::work::Next;
 
 use super::figures::{is_counted, status_of};
 use super::index::NodeGroup;
-use crate::host_choice::HostChooser;
+use crate::host_choice::{HostChooser, Zones};
 use crate::reasons::template as reasons;
 
 /// For hosts without labels.
@@ -28,10 +28,10 @@ pub(super) struct NearHosts {
     pub(super) unreadable: Option<Key>,
 }
 
-/// A node group of the template, and whether its machines must be in their failure domain.
+/// A node group of the template, and the Metal3Cluster of its machines, if they have a failure domain.
 pub(super) struct Claimant {
     pub(super) group: NodeGroup,
-    pub(super) is_domain_required: bool,
+    pub(super) metal3_cluster: Option<Arc<Metal3Cluster>>,
 }
 
 /// The report of one template.
@@ -59,7 +59,10 @@ impl Report {
                 };
             }
         };
-        let available = available(key, template, claimants, &near.hosts);
+        let machines = new_machines(key, template, claimants);
+        let choosers = choosers(&machines, claimants);
+        let is_available = |host: &&Arc<BareMetalHost>| choosers.iter().any(|chooser| chooser.could_claim(host));
+        let available = near.hosts.iter().filter(is_available).count();
         if let Some(host) = &near.unreadable {
             let message = format!(
                 "BareMetalHost {host} cannot be read, and the capacity of {} {key} is that of the smallest host; correct the host",
@@ -71,9 +74,14 @@ impl Report {
                 next: Next::waiting(reasons::HOST_UNREADABLE, message),
             };
         }
+        // A host in the wrong place is not chosen, so it says nothing of a new Node.
+        let is_placed = |host: &BareMetalHost| {
+            choosers.is_empty() || choosers.iter().any(|chooser| chooser.misplaced(host).is_none())
+        };
         let hosts = near.hosts.iter().map(|host| &**host);
+        let hosts = hosts.filter(|host| is_selected(&selector, host) && is_placed(host));
         Self {
-            status: Some(status_of(hosts.filter(|host| is_selected(&selector, host)))),
+            status: Some(status_of(hosts)),
             available,
             next: Next::Done,
         }
@@ -92,33 +100,26 @@ fn is_selected(selector: &Selector, host: &BareMetalHost) -> bool {
     selector.mismatch(labels).is_none() && is_counted(host)
 }
 
-/// The number of hosts that new machines of the node groups could take.
-fn available(
-    key: &Key,
-    template: &Metal3MachineTemplate,
-    claimants: &[Claimant],
-    hosts: &[Arc<BareMetalHost>],
-) -> usize {
-    let machines: Vec<(Metal3Machine, String)> = claimants
-        .iter()
-        // As the value in the label of a host that is kept for node reuse.
-        .map(|one| {
-            (
-                new_machine(key, template, &one.group),
-                format!("md-{}", one.group.deployment),
-            )
-        })
-        .collect();
-    let choosers: Vec<HostChooser<'_>> = machines
-        .iter()
-        .zip(claimants)
-        .filter_map(|((machine, owner), one)| {
-            let chooser = HostChooser::try_new(machine, Some(owner.as_str())).ok()?;
-            Some(chooser.with_required_domain(one.is_domain_required))
-        })
-        .collect();
-    let is_available = |host: &&Arc<BareMetalHost>| choosers.iter().any(|chooser| chooser.could_claim(host));
-    hosts.iter().filter(is_available).count()
+/// A machine of each node group, and the value in the label of a host that is kept for its reuse.
+fn new_machines(key: &Key, template: &Metal3MachineTemplate, claimants: &[Claimant]) -> Vec<(Metal3Machine, String)> {
+    let machine = |one: &Claimant| {
+        let owner = format!("md-{}", one.group.deployment);
+        (new_machine(key, template, &one.group), owner)
+    };
+    claimants.iter().map(machine).collect()
+}
+
+/// The rules by which the machines choose their hosts.
+fn choosers<'a>(machines: &'a [(Metal3Machine, String)], claimants: &'a [Claimant]) -> Vec<HostChooser<'a>> {
+    let both = machines.iter().zip(claimants);
+    let chooser = |((machine, owner), one): (&'a (Metal3Machine, String), &'a Claimant)| {
+        let chooser = HostChooser::try_new(machine, Some(owner.as_str())).ok()?;
+        let cluster = one.metal3_cluster.as_deref();
+        let policy = cluster.and_then(|one| one.spec.failure_domain_policy);
+        let chooser = chooser.with_required_domain(policy == Some(FailureDomainPolicy::Required));
+        Some(chooser.with_zones(cluster.map(Zones::of).unwrap_or_default()))
+    };
+    both.filter_map(chooser).collect()
 }
 
 /// A machine of the node group, before it has a name and a Machine.

@@ -68,13 +68,15 @@ pub(super) fn of_cluster(deployments: &SharedIndexes<DeploymentIndexes>, change:
     templates.map(Work::Template).collect()
 }
 
-/// The policy of failure domains decides which hosts are available.
+/// Policy and zones decide which hosts are counted and available.
 pub(super) fn of_metal3_cluster(
     deployments: &SharedIndexes<DeploymentIndexes>,
     change: &Change<'_, Metal3Cluster>,
 ) -> Option<Work> {
-    let is_same =
-        |old: &Metal3Cluster, new: &Metal3Cluster| old.spec.failure_domain_policy == new.spec.failure_domain_policy;
+    let is_same = |old: &Metal3Cluster, new: &Metal3Cluster| {
+        let read = |one: &Metal3Cluster| (one.spec.failure_domain_policy, one.spec.deployment_zones.clone());
+        read(old) == read(new)
+    };
     let namespace = change.key()?.namespace;
     let is_used = deployments.read(|indexes| indexes.has_any_in(&namespace));
     (is_used && !change.is_same(is_same)).then_some(Work::Hosts(namespace))

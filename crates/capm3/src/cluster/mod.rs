@@ -17,6 +17,7 @@ pub mod sources;
 #[cfg(test)]
 mod tests;
 mod watches;
+pub(crate) mod zones;
 
 use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
@@ -28,6 +29,7 @@ use crate::machine::resolve::joins;
 pub use action::{Action, DeletedPlan, Plan, Read};
 pub use facts::{EndpointWrite, Facts, Results, WriteResult};
 pub use plan::{counts_descendants, is_namesake, plan, plan_deleted};
+pub use zones::ZoneTemplate;
 
 /// The link of an object to a Cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

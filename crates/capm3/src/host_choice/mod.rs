@@ -15,13 +15,12 @@
 mod order;
 mod refusal;
 mod seed;
+mod zones;
 
 use std::collections::BTreeMap;
 
 use metal3_api::cluster::Cluster;
-use metal3_api::infrastructure::names::{
-    FAILURE_DOMAIN_LABEL, LEGACY_UNHEALTHY_ANNOTATION, NODE_REUSE_LABEL, UNHEALTHY_ANNOTATION,
-};
+use metal3_api::infrastructure::names::{LEGACY_UNHEALTHY_ANNOTATION, NODE_REUSE_LABEL, UNHEALTHY_ANNOTATION};
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::kind::Kind;
 use metal3_api::meta::ObjectReference;
@@ -33,6 +32,7 @@ use thiserror::Error;
 
 pub use order::{Candidate, Order};
 pub use refusal::{Refusal, Refusals};
+pub use zones::Zones;
 
 /// For hosts without labels.
 static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();
@@ -48,6 +48,8 @@ pub struct HostChooser<'a> {
     has_namesake: bool,
     /// Whether hosts outside of the machine's failure domain are refused.
     is_domain_required: bool,
+    /// The zones of the machine's Metal3Cluster.
+    zones: Zones<'a>,
 }
 
 /// The machine's selector is invalid.
@@ -89,6 +91,7 @@ impl<'a> HostChooser<'a> {
             owner,
             has_namesake: false,
             is_domain_required: false,
+            zones: Zones::default(),
         })
     }
 
@@ -106,6 +109,12 @@ impl<'a> HostChooser<'a> {
             is_domain_required,
             ..self
         }
+    }
+
+    /// With the zones of the machine's Metal3Cluster.
+    #[must_use]
+    pub fn with_zones(self, zones: Zones<'a>) -> Self {
+        Self { zones, ..self }
     }
 
     /// The host to claim, among all of the namespace in any order.
@@ -168,10 +177,32 @@ impl<'a> HostChooser<'a> {
     }
 
     /// Whether the host is in the machine's failure domain, if it has one.
-    // differs (`failure-domain-no-label`): a value that is not a label value matches no host and is not an error.
     fn is_in_domain(&self, host: &BareMetalHost) -> bool {
-        let domain = self.domain();
-        domain.is_some() && label(&host.metadata, FAILURE_DOMAIN_LABEL) == domain
+        self.domain().is_some_and(|domain| self.zones.has(domain, host))
+    }
+
+    /// Why a host is not used for where it is.
+    pub(crate) fn misplaced(&self, host: &BareMetalHost) -> Option<Refusal> {
+        let domain = self.domain().filter(|_| !self.is_in_domain(host))?;
+        if self.is_domain_required {
+            let zone = self.zones.named(domain);
+            return Some(Refusal::NotInDomain {
+                domain: domain.to_owned(),
+                by_selector: zone.is_some_and(|zone| zone.host_selector.is_some()),
+            });
+        }
+        // Its network would be unknown.
+        let gets_template = |domain| {
+            self.zones
+                .named(domain)
+                .is_some_and(|zone| zone.data_template.is_some())
+        };
+        let needs_zone = self.machine.spec.data_template.is_none() && gets_template(domain);
+        let zone = self
+            .zones
+            .of_host(host, None)
+            .filter(|zone| zone.data_template.is_some());
+        (needs_zone && zone.is_none()).then_some(Refusal::WithoutTemplate)
     }
 
     fn domain(&self) -> Option<&str> {
@@ -196,13 +227,8 @@ impl<'a> HostChooser<'a> {
                 why: requirement.mismatch().to_string(),
             });
         }
-        if let Some(domain) = self
-            .domain()
-            .filter(|_| self.is_domain_required && !self.is_in_domain(host))
-        {
-            return Some(Refusal::NotInDomain {
-                domain: domain.to_owned(),
-            });
+        if let Some(refusal) = self.misplaced(host) {
+            return Some(refusal);
         }
         if let Some(owner) = kept_for.filter(|owner| Some(*owner) != self.owner) {
             return Some(Refusal::KeptForAnother {

@@ -23,7 +23,12 @@ pub enum Refusal {
     NotInDomain {
         /// The failure domain.
         domain: String,
+        /// Whether the selector of its deployment zone decides, and not the label.
+        by_selector: bool,
     },
+    /// The machine gets its data template from the zone of its host, and this one is in none that has one.
+    #[error("in no deployment zone with a data template")]
+    WithoutTemplate,
     /// It has another consumer.
     #[error("in use by {kind} {name}")]
     InUse {
@@ -115,10 +120,18 @@ impl Refusal {
             Self::KeptForAnother { .. } => group(8, "kept for other owners"),
             Self::KeptForOneOfTwo => group(5, "kept for an owner of this name, which two Clusters have"),
             Self::NotSelected { why } => Group(9, Cow::Owned(format!("not matched by spec.hostSelector ({why})"))),
-            Self::NotInDomain { domain } => {
-                let text = format!("not in failure domain {domain}, which is required (label {FAILURE_DOMAIN_LABEL})");
+            Self::NotInDomain { domain, by_selector } => {
+                let by = match by_selector {
+                    true => "hostSelector of the deployment zone".to_owned(),
+                    false => format!("label {FAILURE_DOMAIN_LABEL}"),
+                };
+                let text = format!("not in failure domain {domain}, which is required ({by})");
                 Group(9, Cow::Owned(text))
             }
+            Self::WithoutTemplate => group(
+                9,
+                "in no deployment zone with a data template, and the machine names none",
+            ),
             Self::InUse { .. } => group(10, "in use"),
             Self::NotReady { .. } => group(11, "not available yet"),
             Self::Deleting => group(12, "being deleted"),

@@ -8,7 +8,7 @@ use metal3_capi::owner::node_reuse_owner;
 use super::facts::{associated, chosen};
 use super::resolve::resolve;
 use super::reuse::has_namesake;
-use crate::host_choice::{Candidate, HostChooser, UnreadableSelector};
+use crate::host_choice::{Candidate, HostChooser, UnreadableSelector, Zones};
 
 /// The objects that decide about the choice.
 #[derive(Debug, Clone, Copy)]
@@ -39,9 +39,12 @@ impl Question<'_> {
         let owner = self.owner.and_then(node_reuse_owner);
         let chooser = HostChooser::try_new(&candidate_machine, owner.as_deref())?;
         let is_shared = |owner| has_namesake(owner, self.hosts, self.machines);
+        let metal3_cluster = self.metal3_cluster();
+        let policy = metal3_cluster.and_then(|one| one.spec.failure_domain_policy);
         let chooser = chooser
             .with_namesake(self.owner.is_some_and(is_shared))
-            .with_required_domain(self.is_domain_required());
+            .with_required_domain(policy == Some(FailureDomainPolicy::Required))
+            .with_zones(metal3_cluster.map(Zones::of).unwrap_or_default());
         let order = chooser.order(self.hosts);
         let mut lines = Vec::new();
         if let Some(host) = associated(self.machine).or_else(|| order.own.and_then(name)) {
@@ -63,12 +66,10 @@ impl Question<'_> {
         Ok(lines)
     }
 
-    fn is_domain_required(&self) -> bool {
+    fn metal3_cluster(&self) -> Option<&Metal3Cluster> {
         let all: Vec<&Metal3Cluster> = self.metal3_clusters.iter().collect();
-        let cluster = self
-            .cluster
-            .and_then(|cluster| resolve(self.machine, None, cluster, &all).one());
-        cluster.is_some_and(|cluster| cluster.spec.failure_domain_policy == Some(FailureDomainPolicy::Required))
+        self.cluster
+            .and_then(|cluster| resolve(self.machine, None, cluster, &all).one())
     }
 }
 

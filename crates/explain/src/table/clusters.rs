@@ -205,6 +205,29 @@ pub(super) const ROWS: &[Row] = &[
         "The ConfigMap with the template was not read yet, or a request failed.",
         "Wait. If it lasts, see the message.",
     ),
+    done(
+        "DataTemplatesFound",
+        "The data templates of the zones exist",
+        "Each Metal3DataTemplate in `spec.deploymentZones` is there.",
+    ),
+    user(
+        Severity::Warning,
+        [
+            "DataTemplateNotFound",
+            "The data template of a zone does not exist",
+            "A machine without `spec.dataTemplate` whose host is in this zone waits for its data. The message names zone and template.",
+            "Create the Metal3DataTemplate, or correct `spec.deploymentZones[].dataTemplate` of the Metal3Cluster.",
+        ],
+    ),
+    user(
+        Severity::Warning,
+        [
+            "DataTemplateUnreadable",
+            "The data template of a zone cannot be read",
+            "Whether machines of the zone get their data is not known. The message names zone and template.",
+            "Correct the Metal3DataTemplate.",
+        ],
+    ),
     user(
         Severity::Warning,
         [

@@ -43,7 +43,8 @@ impl Walk<'_> {
         }
         let unavailable = self.snapshot.memo(String::new(), || Unavailable::of(&hosts));
         // Machines of one template have the same selector, and few domains.
-        let domain = wanted.domain.as_ref().map(|domain| (&domain.name, domain.is_required));
+        let of = wanted.domain.as_ref();
+        let domain = of.map(|domain| (&domain.name, &domain.selector, domain.is_required));
         let question = serde_json::to_string(&(&machine.spec.host_selector, domain)).unwrap_or_default();
         let first = self
             .snapshot
@@ -61,11 +62,12 @@ impl Walk<'_> {
         let Some((domain, cluster)) = stated.filter(|(domain, _)| !domain.is_empty()) else {
             return Ok(None);
         };
-        let policy = self.metal3_cluster_of(machine, &cluster)?;
-        let policy = policy.and_then(|one| one.spec.failure_domain_policy);
+        let spec = self.metal3_cluster_of(machine, &cluster)?.unwrap_or_default().spec;
+        let zone = spec.deployment_zones.into_iter().find(|zone| zone.name == domain);
         Ok(Some(Domain {
             name: domain,
-            is_required: policy == Some(FailureDomainPolicy::Required),
+            selector: zone.and_then(|zone| zone.host_selector),
+            is_required: spec.failure_domain_policy == Some(FailureDomainPolicy::Required),
         }))
     }
 
@@ -100,6 +102,8 @@ struct Wanted {
 
 struct Domain {
     name: String,
+    /// The hosts that its deployment zone has. Absent: those with its name in their label.
+    selector: Option<HostSelector>,
     /// Whether the Metal3Cluster refuses hosts of other domains.
     is_required: bool,
 }
@@ -112,8 +116,10 @@ impl Wanted {
 
     /// Whether a host is in the failure domain of the machine.
     fn is_near(&self, labels: &BTreeMap<String, String>) -> bool {
-        let domain = self.domain.as_ref();
-        domain.is_some_and(|domain| labels.get(FAILURE_DOMAIN_LABEL) == Some(&domain.name))
+        self.domain.as_ref().is_some_and(|domain| match &domain.selector {
+            Some(selector) => selector.labels().is_ok_and(|selector| selector.matches(labels)),
+            None => labels.get(FAILURE_DOMAIN_LABEL) == Some(&domain.name),
+        })
     }
 }
 

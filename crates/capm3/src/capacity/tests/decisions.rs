@@ -5,7 +5,7 @@ use metal3_runtime::cache::{Change, SharedCache, SharedIndexes};
 use metal3_runtime::work::Next;
 
 use super::*;
-use crate::capacity::report::{NearHosts, Report};
+use crate::capacity::report::{Claimant, NearHosts, Report};
 use crate::reasons::template::HOST_UNREADABLE;
 
 fn deployments(namespace: &str) -> SharedIndexes<DeploymentIndexes> {
@@ -65,6 +65,52 @@ fn only_changes_of_a_host_that_are_reported_somewhere_enqueue_its_namespace() {
         let work = watches::of_host(&deployments(namespace), &change);
         assert_eq!(work, expected.then(|| Work::Hosts("a".to_owned())), "{what}");
     }
+}
+
+/// Three hosts in two racks, of which the smallest is in the other one.
+#[test]
+fn capacity_is_that_of_the_hosts_of_the_failure_domain_if_it_is_required() {
+    let template: Metal3MachineTemplate = serde_json::from_value(json!({
+        "metadata": { "name": "t", "namespace": "a" }, "spec": { "template": { "spec": {} } },
+    }))
+    .unwrap();
+    let in_rack = |rack: &str, count: u32| {
+        let labels =
+            json!({ "rack": rack, "infrastructure.cluster.x-k8s.io/failure-domain": format!("by-label-{rack}") });
+        let hardware = json!({ "cpu": { "count": count } });
+        std::sync::Arc::new(host(
+            json!({ "metadata": { "labels": labels }, "status": { "hardware": hardware } }),
+        ))
+    };
+    let near = NearHosts {
+        hosts: vec![in_rack("7", 64), in_rack("7", 32), in_rack("8", 8)],
+        unreadable: None,
+    };
+    let cpus = |policy: &str, zone: Value, domain: &str| {
+        let cluster = json!({ "metadata": { "name": "c" }, "spec": { "failureDomainPolicy": policy, "deploymentZones": [zone] } });
+        let claimant = Claimant {
+            group: NodeGroup {
+                deployment: "d".to_owned(),
+                cluster: "c".to_owned(),
+                failure_domain: Some(domain.to_owned()),
+            },
+            metal3_cluster: Some(std::sync::Arc::new(serde_json::from_value(cluster).unwrap())),
+        };
+        let report = Report::of(&Key::of(&template), &template, &[claimant], &near);
+        (report.status.unwrap().capacity.get("cpu").cloned(), report.available)
+    };
+    let zone = json!({ "name": "z", "hostSelector": { "matchLabels": { "rack": "7" } } });
+    let networked =
+        json!({ "name": "z", "hostSelector": { "matchLabels": { "rack": "7" } }, "dataTemplate": { "name": "net" } });
+    let is = |cpu: &str, available: usize| (Some(cpu.to_owned()), available);
+    assert_eq!(cpus("Required", zone.clone(), "z"), is("32", 2));
+    assert_eq!(cpus("Required", zone.clone(), "by-label-8"), is("8", 1));
+    assert_eq!(cpus("Preferred", zone, "z"), is("8", 3));
+    assert_eq!(
+        cpus("Preferred", networked, "z"),
+        is("32", 2),
+        "the other host has no network"
+    );
 }
 
 #[test]

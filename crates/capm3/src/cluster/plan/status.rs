@@ -2,13 +2,14 @@
 
 use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::conditions::{cluster, legacy, shared};
-use metal3_api::infrastructure::v1beta2::{DeprecatedStatus, HostApi, LegacyStatus, Metal3Cluster};
+use metal3_api::infrastructure::v1beta2::{DeploymentZone, DeprecatedStatus, HostApi, LegacyStatus, Metal3Cluster};
 use metal3_api::meta::{Condition, ConditionStatus, Time};
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 use metal3_runtime::reason::Reason;
 
 use super::draft::Draft;
 use crate::cluster::facts::Facts;
+use crate::cluster::zones;
 use crate::controller::events::{EventRule, events_between};
 use crate::endpoint::conditions::{Drift, EndpointState, with_message};
 use crate::served::{self, Unserved};
@@ -58,6 +59,7 @@ const EVENT_RULES: &[EventRule] = &[
     EventRule::warning(cluster::ENDPOINT_RENDERED, cluster::REASON_TEMPLATE_INVALID),
     EventRule::warning(cluster::ENDPOINT_RENDERED, cluster::REASON_SECRET_NOT_OURS),
     EventRule::warning(cluster::ENDPOINT_RENDERED, cluster::REASON_SECRET_REFUSED),
+    EventRule::warning(cluster::ZONES_READY, cluster::REASON_DATA_TEMPLATE_NOT_FOUND),
     EventRule::warning(cluster::ENDPOINT_DRIFTED, cluster::REASON_SOURCE_CHANGED),
     EventRule::warning(cluster::ENDPOINT_DRIFTED, cluster::REASON_SOURCE_FORBIDDEN),
     EventRule::warning(cluster::ENDPOINT_DRIFTED, cluster::REASON_SOURCE_NOT_FOUND),
@@ -144,7 +146,10 @@ pub(super) fn with_status(facts: &Facts, mut after: Metal3Cluster, report: &Stat
         .unwrap_or_default();
     let (mut standard, mut conditions) = (std::mem::take(&mut after.status.conditions), older.conditions);
     set_condition(&mut standard, paused(phase, generation, now));
-    let extensions = extension_conditions(report, generation, now);
+    let mut extensions = extension_conditions(report, generation, now);
+    let is_live = !matches!(phase, Phase::Paused(_) | Phase::Deleting(_));
+    let of_zones = zones::condition(&facts.zone_templates).filter(|_| is_live);
+    extensions.extend(of_zones.map(|one| one.standard(generation, now)));
     if let Some((infrastructure, older, ready)) = phase_conditions(phase) {
         if let Some(infrastructure) = infrastructure {
             set_condition(&mut standard, infrastructure.standard(generation, now));
@@ -158,7 +163,7 @@ pub(super) fn with_status(facts: &Facts, mut after: Metal3Cluster, report: &Stat
     for condition in extensions {
         set_condition(&mut standard, condition);
     }
-    remove_obsolete(&mut standard, report);
+    remove_obsolete(&mut standard, report, !facts.zone_templates.is_empty());
     served::report(&mut standard, &unsupported_fields(&facts.object), generation, now);
     after.status.conditions = standard;
     // differs (`failure-cleared`): the Go manager never clears these fields.
@@ -187,8 +192,24 @@ pub(super) fn with_status(facts: &Facts, mut after: Metal3Cluster, report: &Stat
 /// The fields that are stored without effect.
 fn unsupported_fields(object: &Metal3Cluster) -> Unserved {
     let spec = &object.spec;
+    let any = |is_set: fn(&DeploymentZone) -> bool| spec.deployment_zones.iter().any(is_set);
     let fields = [
-        ("spec.deploymentZones", !spec.deployment_zones.is_empty()),
+        (
+            "spec.deploymentZones[].identityRef",
+            any(|zone| zone.identity_ref.is_some()),
+        ),
+        (
+            "spec.deploymentZones[].hostNamespace",
+            any(|zone| zone.host_namespace.is_some()),
+        ),
+        (
+            "spec.deploymentZones[].hostSelector.inNamespace",
+            any(|zone| {
+                zone.host_selector
+                    .as_ref()
+                    .is_some_and(|one| one.in_namespace.is_some())
+            }),
+        ),
         ("spec.identityRef", spec.identity_ref.is_some()),
         ("spec.hostAPI: HostClaim", spec.host_api == Some(HostApi::HostClaim)),
     ];
@@ -206,7 +227,7 @@ fn extension_conditions(report: &StatusReport, generation: Option<i64>, now: Tim
 }
 
 /// Removes conditions that do not apply any more. During a pause and during deletion they are kept.
-fn remove_obsolete(standard: &mut Vec<Condition>, report: &StatusReport) {
+fn remove_obsolete(standard: &mut Vec<Condition>, report: &StatusReport, has_zone_templates: bool) {
     if matches!(report.phase, Phase::Paused(_) | Phase::Deleting(_)) {
         return;
     }
@@ -215,6 +236,7 @@ fn remove_obsolete(standard: &mut Vec<Condition>, report: &StatusReport) {
         cluster::ENDPOINT_READY => report.endpoint.is_some(),
         cluster::ENDPOINT_DRIFTED => report.drift.is_some(),
         cluster::ENDPOINT_RENDERED => report.rendered.is_some(),
+        cluster::ZONES_READY => has_zone_templates,
         _ => true,
     });
 }

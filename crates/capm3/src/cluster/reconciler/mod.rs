@@ -82,7 +82,7 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Clusters> {
     parts.sources.set_wake(Box::new(move |key| waker.enqueue(key.clone())));
     let (caches, pools) = (parts.caches.clone(), parts.pools.clone());
     let (workers, metrics) = (parts.workers, parts.metrics.clone());
-    let (of_cluster, of_machine, of_secret) = (caches.related_keys(), caches.related_keys(), caches.related_keys());
+    let [of_cluster, of_machine, of_secret, of_template] = std::array::from_fn(|_| caches.related_keys());
     let clusters = Clusters {
         parts,
         rendered: Rendered::default(),
@@ -102,6 +102,9 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Clusters> {
         })
         .watches(&pools.general_addresses, |change| {
             metal3_cluster_of_address(change, |address| Some(&address.spec.claim_ref.name))
+        })
+        .watches(&pools.templates, move |change| {
+            of_template.metal3_clusters_of_data_template(change)
         })
         .watches(&pools.secrets, move |change| {
             of_secret.metal3_clusters_of_secret(change)

@@ -11,6 +11,7 @@ use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::{Fault, Next};
 
 use super::Clusters;
+use crate::cluster::zones;
 use crate::cluster::{
     ClusterLink, Facts, Results, cluster_link, cluster_name, counts_descendants, is_namesake, is_secondary,
 };
@@ -49,18 +50,19 @@ impl Clusters {
         };
         Ok(Ok(Facts {
             namesake: self.namesake(key, &object),
-            object,
             cluster,
             descendant,
             adopts_namesakes: parts.adopts_namesakes,
             wanted,
             source_values,
             held_claims,
+            zone_templates: zones::observe(&object, |name| parts.pools.templates.find(&key.sibling(name))),
             secret,
             digester: self.rendered.digester.clone(),
             touches_control_planes: parts.touch_writer.is_some(),
             results: Results::default(),
             now: Time::new(parts.clock.now()),
+            object,
         }))
     }
 

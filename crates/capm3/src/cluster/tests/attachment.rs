@@ -181,13 +181,16 @@ fn fields_without_effect_are_named_while_they_are_set() {
     let cluster = cluster(json!({}));
     let identity = json!({ "name": "elsewhere", "context": "admin" });
     let zones = json!({ "spec": {
-        "deploymentZones": [{ "name": "rack1" }], "hostAPI": "HostClaim", "identityRef": identity,
+        "deploymentZones": [{ "name": "rack1" }, { "name": "rack2", "hostNamespace": "other", "identityRef": identity }],
+        "hostAPI": "HostClaim", "identityRef": identity,
     } });
     let plan = decide_in(&object(zones.clone()), &cluster);
     assert_eq!(state(&plan, "SpecServed"), (ConditionStatus::False, "NotYet"));
     let message = &condition(&plan, "SpecServed").message;
     assert!(
-        message.contains("spec.deploymentZones, spec.identityRef, spec.hostAPI: HostClaim;"),
+        message.contains(
+            "spec.deploymentZones[].identityRef, spec.deploymentZones[].hostNamespace, spec.identityRef, spec.hostAPI: HostClaim;"
+        ),
         "{message}"
     );
     assert_eq!(state(&plan, "Ready"), (ConditionStatus::True, "Ready"));

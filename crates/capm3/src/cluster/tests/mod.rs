@@ -1,6 +1,7 @@
 mod attachment;
 mod held_claims;
 mod members;
+mod zones;
 
 use std::sync::Arc;
 
@@ -67,6 +68,7 @@ fn facts(object: &Metal3Cluster, cluster: Observed<&Cluster>) -> Facts {
         source_values: SourceValues::default(),
         held_claims: HeldClaims::default(),
         secret: None,
+        zone_templates: Vec::new(),
         digester: Digester::default(),
         touches_control_planes: false,
         results: Results::default(),

@@ -13,7 +13,7 @@ use metal3_runtime::cache::{Change, Index, Indexes, Key, SharedCache, SharedInde
 use metal3_runtime::watch::{WatchConfig, WatchSet};
 
 use crate::capacity::DeploymentIndexes;
-use crate::cluster::cluster_name;
+use crate::cluster::{cluster_name, zones};
 use crate::endpoint::render;
 use crate::machine::facts::{associated, is_machine, named, template_of};
 use crate::needs::Machines;
@@ -49,12 +49,13 @@ pub(crate) struct RelatedKeys {
     pub(crate) metal3_clusters: SharedIndexes<ClusterIndexes>,
 }
 
-/// Indexes of Metal3Clusters by namespace, Cluster and endpoint Secret.
+/// Indexes of Metal3Clusters by namespace, Cluster, endpoint Secret and data template of a zone.
 #[derive(Default)]
 pub struct ClusterIndexes {
     pub(crate) by_namespace: Index<String>,
     pub(crate) by_cluster: Index<Key>,
     pub(crate) by_secret: Index<Key>,
+    pub(crate) by_zone_template: Index<Key>,
 }
 
 /// Indexes of Metal3Machines by namespace, Cluster, host and template, and of those without a host.
@@ -82,6 +83,11 @@ impl Indexes<Metal3Cluster> for ClusterIndexes {
             .replace(key, old.and_then(cluster), new.and_then(cluster));
         let secret = |one: &Metal3Cluster| Some(key.sibling(&render::requested(one)?.secret_name));
         self.by_secret.replace(key, old.and_then(secret), new.and_then(secret));
+        let templates = |one: Option<&Metal3Cluster>| -> Vec<Key> {
+            let names = one.into_iter().flat_map(zones::templates_of);
+            names.map(|name| key.sibling(name)).collect()
+        };
+        self.by_zone_template.replace(key, templates(old), templates(new));
     }
 }
 

@@ -53,7 +53,7 @@ impl<'a> Planner<'a> {
         if network_data.is_some() {
             self.machine.status.network_data.clone_from(&network_data);
         }
-        if spec.data_template.is_none() {
+        if spec.data_template.is_none() && self.zone_template(host).is_none() {
             return DataState::External;
         }
         if host_changes::is_provisioned(host) && self.machine.status.rendered_data.is_some() {

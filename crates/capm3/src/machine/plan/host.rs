@@ -15,7 +15,7 @@ use metal3_runtime::plan::Observed;
 use super::data::DataState;
 use super::{Decision, Planner, Prerequisites, host_changes};
 use crate::data::request;
-use crate::host_choice::{Choice, HostChooser, Refusals, UnreadableSelector};
+use crate::host_choice::{Choice, HostChooser, Refusals, UnreadableSelector, Zones};
 use crate::machine::action::{Action, HostChange, Reads};
 use crate::machine::conditions::{Data, Labels, Node, Request, Stage};
 use crate::machine::facts;
@@ -28,7 +28,7 @@ impl<'a> Planner<'a> {
     pub(super) fn choose_and_claim(&mut self, prerequisites: Prerequisites<'a>) -> Decision {
         let stage = |message, is_rechecked| Decision::UpdateStatus(Stage::WithoutHost { message, is_rechecked });
         let without = |message| stage(message, false);
-        if let Some(message) = self.validation_error() {
+        if let Some(message) = self.validation_error().or_else(|| self.zone_selector_error()) {
             return without(message);
         }
         if let Some(decision) = self.wait_for_unreadable_host() {
@@ -56,7 +56,8 @@ impl<'a> Planner<'a> {
         let policy = prerequisites.metal3_cluster.spec.failure_domain_policy;
         let chooser = chooser
             .with_namesake(self.facts.has_namesake)
-            .with_required_domain(policy == Some(FailureDomainPolicy::Required));
+            .with_required_domain(policy == Some(FailureDomainPolicy::Required))
+            .with_zones(Zones::of(prerequisites.metal3_cluster));
         let all = || self.facts.hosts.all.iter().map(AsRef::as_ref);
         let is_chosen = |host: &&BareMetalHost| host.metadata.name.as_deref() == facts::chosen(self.before);
         Ok(match chooser.choose(all().filter(is_chosen)) {
@@ -228,11 +229,14 @@ impl<'a> Planner<'a> {
             self.label_secret(host, Some(&prerequisites.owner.spec.cluster_name));
         }
         let (namespace, domain) = (self.namespace(), prerequisites.owner.spec.failure_domain.clone());
+        let zone_template = self.zone_template(host);
         self.patch_machine(|machine| {
             let annotations = machine.metadata.annotations.get_or_insert_default();
             annotations.insert(HOST_ANNOTATION.to_owned(), format!("{namespace}/{name}"));
             annotations.remove(CHOSEN_HOST_ANNOTATION);
             machine.spec.failure_domain = domain;
+            // From here on a change of the zone applies to other machines only, as a change of a template does.
+            machine.spec.data_template = machine.spec.data_template.take().or(zone_template);
             if let Some(template) = &mut machine.spec.data_template
                 && template.namespace.as_deref().is_none_or(str::is_empty)
             {
@@ -260,9 +264,10 @@ impl<'a> Planner<'a> {
     /// Copies addresses and failure domain of the host to the machine's status.
     fn copy_host_status(&mut self, host: &BareMetalHost) {
         self.machine.status.addresses = addresses(host);
-        self.machine.status.failure_domain = label(&host.metadata, FAILURE_DOMAIN_LABEL)
-            .filter(|domain| !domain.is_empty())
-            .map(ToOwned::to_owned);
+        let zones = self.zones();
+        let zone = zones.of_host(host, self.domain()).map(|zone| zone.name.as_str());
+        let labelled = || label(&host.metadata, FAILURE_DOMAIN_LABEL).filter(|domain| !domain.is_empty());
+        self.machine.status.failure_domain = zone.or_else(labelled).map(ToOwned::to_owned);
     }
 
     /// Why the machine's spec cannot be provisioned: the field and the remedy.
@@ -273,7 +278,10 @@ impl<'a> Planner<'a> {
         let unnamed = template.filter(|template| template.name.as_deref().is_none_or(str::is_empty));
         let unnamed = || unnamed.map(|_| "spec.dataTemplate.name: it is missing; name the template".to_owned());
         let other_namespace = || request::claim_of(machine).err().map(|error| error.to_string());
-        image.or_else(unnamed).or_else(other_namespace)
+        image
+            .or_else(unnamed)
+            .or_else(other_namespace)
+            .or_else(|| self.zone_template_error())
     }
 }
 

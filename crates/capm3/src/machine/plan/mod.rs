@@ -25,6 +25,7 @@ mod release;
 mod reuse;
 mod status;
 mod template;
+mod zone;
 
 use metal3_api::cluster::Machine;
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
@@ -36,7 +37,7 @@ use metal3_runtime::plan::Observed;
 use super::action::{Action, HostChange, Plan, Reads};
 use super::conditions::{Deletion, Prerequisite, Stage};
 use super::facts::{self, Facts};
-use super::resolve::{Resolved, resolve, stated};
+use super::resolve::{Resolved, stated};
 use super::rules::Rules;
 use crate::cluster::cluster_name;
 use crate::diff::{changes, version};
@@ -208,12 +209,9 @@ impl<'a> Planner<'a> {
         if !progress::has_infrastructure(cluster) {
             return before(Prerequisite::Infrastructure);
         }
-        let has_host = facts::associated(self.before).is_some();
-        let recorded = self.before.status.metal3_cluster.as_deref().filter(|_| has_host);
-        let metal3_clusters: Vec<&Metal3Cluster> = self.facts.metal3_clusters.iter().map(AsRef::as_ref).collect();
-        let resolved = resolve(self.before, recorded, cluster, &metal3_clusters);
+        let resolved = self.resolved(cluster);
         if let Some(unreadable) = &self.facts.unreadable_cluster {
-            let stated = stated(self.before, recorded, cluster);
+            let stated = stated(self.before, self.recorded(), cluster);
             if resolved.name().is_none() || resolved.name() != stated {
                 return Err(self.unreadable(&format!(
                     "Metal3Cluster {unreadable} cannot be read and may be the machine's; correct it"

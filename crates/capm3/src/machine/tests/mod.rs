@@ -13,3 +13,4 @@ mod reuse;
 mod simulation;
 mod template;
 mod undone;
+mod zones;

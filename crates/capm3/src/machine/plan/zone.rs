@@ -1,0 +1,84 @@
+//! What the deployment zones of its Metal3Cluster mean for a machine: the hosts of its failure domain, and the data
+//! template of the zone of its host.
+
+use metal3_api::cluster::Cluster;
+use metal3_api::infrastructure::v1beta2::{DeploymentZone, Metal3Cluster, Metal3ObjectRef};
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+
+use super::{Planner, host_changes};
+use crate::host_choice::Zones;
+use crate::machine::facts;
+use crate::machine::resolve::{Resolved, resolve};
+
+impl<'a> Planner<'a> {
+    /// The Metal3Cluster of the machine.
+    pub(super) fn resolved(&self, cluster: &Cluster) -> Resolved<'a> {
+        let all: Vec<&Metal3Cluster> = self.facts.metal3_clusters.iter().map(AsRef::as_ref).collect();
+        resolve(self.before, self.recorded(), cluster, &all)
+    }
+
+    /// The Metal3Cluster found by an earlier reconcile, while the machine has a host.
+    pub(super) fn recorded(&self) -> Option<&'a str> {
+        let has_host = facts::associated(self.before).is_some();
+        self.before.status.metal3_cluster.as_deref().filter(|_| has_host)
+    }
+
+    /// The failure domain that the Machine states.
+    pub(super) fn domain(&self) -> Option<&'a str> {
+        let domain = self.facts.owner.present()?.spec.failure_domain.as_deref();
+        domain.filter(|domain| !domain.is_empty())
+    }
+
+    /// The zones of the machine's Metal3Cluster.
+    pub(super) fn zones(&self) -> Zones<'a> {
+        let found = self.metal3_cluster();
+        found.map(Zones::of).unwrap_or_default()
+    }
+
+    fn metal3_cluster(&self) -> Option<&'a Metal3Cluster> {
+        let cluster = self.facts.cluster.as_deref().into_present()?;
+        self.resolved(cluster).one()
+    }
+
+    // differs (`deployment-zones`): the Go manager knows no zones.
+    /// The data template that a machine without one gets from the zone of its host, until it is provisioned.
+    pub(super) fn zone_template(&self, host: &BareMetalHost) -> Option<Metal3ObjectRef> {
+        let is_open = self.before.spec.data_template.is_none() && !host_changes::is_provisioned(host);
+        let zone = self.zones().of_host(host, self.domain()).filter(|_| is_open)?;
+        zone.data_template.clone()
+    }
+
+    /// Why the failure domain of the machine has no hosts: the field and the remedy.
+    pub(super) fn zone_selector_error(&self) -> Option<String> {
+        let (zones, domain) = (self.zones(), self.domain()?);
+        let error = zones.unreadable(domain)?;
+        Some(format!("{}.hostSelector: {error}; correct it", self.zone_path(domain)))
+    }
+
+    /// Why the data template of a zone cannot be used by a machine without one.
+    pub(super) fn zone_template_error(&self) -> Option<String> {
+        if self.before.spec.data_template.is_some() {
+            return None;
+        }
+        let problem = |zone: &DeploymentZone| {
+            let template = zone.data_template.as_ref()?;
+            let path = format!("{}.dataTemplate", self.zone_path(&zone.name));
+            let namespace = template.namespace.as_deref().filter(|found| !found.is_empty());
+            if template.name.as_deref().is_none_or(str::is_empty) {
+                Some(format!("{path}.name: it is missing; name the template"))
+            } else if namespace.is_some_and(|found| found != self.namespace()) {
+                let own = self.namespace();
+                Some(format!("{path}.namespace: it must be {own} or empty; leave it out"))
+            } else {
+                None
+            }
+        };
+        self.zones().with_template().find_map(problem)
+    }
+
+    fn zone_path(&self, zone: &str) -> String {
+        let cluster = self.metal3_cluster().and_then(|found| found.metadata.name.as_deref());
+        let cluster = cluster.unwrap_or_default();
+        format!("Metal3Cluster {cluster}: spec.deploymentZones[{zone}]")
+    }
+}

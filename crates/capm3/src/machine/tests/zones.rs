@@ -1,0 +1,145 @@
+//! Deployment zones: the data template and the failure domain follow the host.
+
+use serde_json::{Value, json};
+
+use super::case::{Case, UID, blank, condition_of, writes};
+use crate::machine::action::{Action, Plan};
+
+const LABEL: &str = "infrastructure.cluster.x-k8s.io/failure-domain";
+
+/// A machine for rack a, whose Metal3Cluster has these zones.
+fn case(zones: Value) -> Case {
+    Case::new()
+        .metal3_cluster(json!({ "spec": { "deploymentZones": zones } }))
+        .machine(json!({ "spec": { "dataTemplate": null } }))
+        .with(|case| case.owner.as_mut().unwrap().spec.failure_domain = Some("a".to_owned()))
+}
+
+fn zones() -> Value {
+    json!([
+        { "name": "a", "hostSelector": { "matchLabels": { "rack": "7" } }, "dataTemplate": { "name": "net-a" } },
+        { "name": "b", "dataTemplate": { "name": "net-b", "namespace": "metal" } },
+    ])
+}
+
+fn labelled(case: Case, labels: &Value) -> Case {
+    case.host(json!({ "metadata": { "labels": labels } }))
+}
+
+/// The template of the machine and that of its claim.
+fn templates(plan: &Plan) -> (Option<Value>, Option<String>) {
+    let written = plan.actions.iter().find_map(|action| match action {
+        Action::PatchMachine(patch) => patch.clone().into_document().pointer("/spec/dataTemplate").cloned(),
+        _ => None,
+    });
+    let claimed = plan.actions.iter().find_map(|action| match action {
+        Action::CreateClaim(claim) => claim.spec.template.as_ref()?.name.clone(),
+        _ => None,
+    });
+    (written, claimed)
+}
+
+fn failure_domain(plan: &Plan) -> Option<String> {
+    plan.status.as_ref().unwrap().status.failure_domain.clone()
+}
+
+#[test]
+fn machine_without_a_data_template_gets_that_of_the_zone_of_its_host() {
+    for (labels, template, domain) in [
+        (json!({ "rack": "7" }), "net-a", "a"),
+        // Preferred is not required: the network is that of the rack it got.
+        (json!({ LABEL: "b" }), "net-b", "b"),
+        (json!({ "rack": "7", LABEL: "b" }), "net-a", "a"),
+    ] {
+        let plan = labelled(case(zones()), &labels).decide();
+        let expected = json!({ "name": template, "namespace": "metal" });
+        assert_eq!(
+            templates(&plan),
+            (Some(expected), Some(template.to_owned())),
+            "{labels}"
+        );
+        assert_eq!(failure_domain(&plan), Some(domain.to_owned()), "{labels}");
+    }
+    let own = labelled(case(zones()), &json!({ "rack": "7" }))
+        .machine(json!({ "spec": { "dataTemplate": { "name": "own", "namespace": "metal" } } }));
+    assert_eq!(templates(&own.decide()), (None, Some("own".to_owned())));
+    let outside = labelled(case(zones()), &json!({ LABEL: "c" })).decide();
+    assert!(writes(&outside).is_empty(), "{:?}", writes(&outside));
+}
+
+/// The claim may have been the last write before a crash: the machine has the host and no template yet.
+#[test]
+fn host_is_not_provisioned_before_the_data_of_its_zone_are_rendered() {
+    let consumer = json!({
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "Metal3Machine", "name": "m0", "namespace": "metal",
+    });
+    let claimed = labelled(case(zones()), &json!({ "rack": "7" }))
+        .host(json!({ "spec": { "consumerRef": consumer } }))
+        .with(|case| case.confirmed = true);
+    let plan = claimed.decide();
+    let (written, claim) = templates(&plan);
+    assert_eq!(written.unwrap()["name"], "net-a");
+    assert_eq!(claim.as_deref(), Some("net-a"));
+    assert!(
+        !writes(&plan).iter().any(|one| one.starts_with("Provision")),
+        "{:?}",
+        writes(&plan)
+    );
+    assert_eq!(condition_of(&plan, "Metal3DataReady").0, "WaitingForMetal3Data");
+}
+
+/// Zones appear in a Cluster that runs: its machines keep what they have.
+#[test]
+fn machine_that_runs_without_data_template_gets_none_from_a_new_zone() {
+    let zoned = json!({ "spec": { "deploymentZones": zones() } });
+    let running = labelled(Case::running(), &json!({ "rack": "7" }))
+        .metal3_cluster(zoned.clone())
+        .machine(json!({ "spec": { "dataTemplate": null }, "status": { "renderedData": null } }))
+        .with(|case| case.nodes = Some(vec![("node-0", "", UID, "")]));
+    let plan = running.decide();
+    assert_eq!(templates(&plan), (None, None));
+    assert_eq!(failure_domain(&plan), Some("a".to_owned()));
+    let waiting = labelled(Case::running().host(blank()), &json!({ "rack": "7" }))
+        .metal3_cluster(zoned)
+        .machine(json!({ "spec": { "dataTemplate": null }, "status": { "renderedData": null } }));
+    assert_eq!(templates(&waiting.decide()).1.as_deref(), Some("net-a"));
+}
+
+#[test]
+fn zone_that_cannot_be_used_is_named_with_field_and_remedy() {
+    let selector = json!({ "matchExpressions": [{ "key": "rack", "operator": "about", "values": [] }] });
+    for (zone, field) in [
+        (json!({ "name": "a", "hostSelector": selector }), "[a].hostSelector: "),
+        (
+            json!({ "name": "a", "dataTemplate": { "name": "" } }),
+            "[a].dataTemplate.name: it is missing",
+        ),
+        (
+            json!({ "name": "b", "dataTemplate": { "name": "t", "namespace": "kube-system" } }),
+            "[b].dataTemplate.namespace: it must be metal",
+        ),
+    ] {
+        let plan = labelled(case(json!([zone])), &json!({ LABEL: "a" })).decide();
+        let (reason, message) = condition_of(&plan, "AssociateBareMetalHost");
+        assert_eq!(
+            (writes(&plan).len(), reason.as_str()),
+            (0, "AssociateBareMetalHostFailed"),
+            "{zone}"
+        );
+        let expected = format!("Metal3Cluster edge: spec.deploymentZones{field}");
+        assert!(message.starts_with(&expected), "{message}");
+    }
+}
+
+/// The label of the host is what Cluster API reads when there are no zones.
+#[test]
+fn failure_domain_in_the_status_is_that_of_the_host() {
+    for (labels, domain) in [
+        (json!({ LABEL: "rack9" }), Some("rack9")),
+        (json!({ LABEL: "" }), None),
+        (json!({}), None),
+    ] {
+        let plan = labelled(Case::new(), &labels).decide();
+        assert_eq!(failure_domain(&plan).as_deref(), domain, "{labels}");
+    }
+}
