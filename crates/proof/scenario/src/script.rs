@@ -72,6 +72,8 @@ pub enum Step {
     },
     /// Deletes an object, `Kind/name`.
     Delete(String),
+    /// Deletes the Machine that has the host with this number.
+    DeleteMachineOf(u32),
     /// Waits until the expectation is met.
     Wait(Expectation),
     /// Checks the expectation now.
@@ -122,6 +124,7 @@ impl Step {
             Self::Apply(_)
             | Self::Published(_)
             | Self::Nodes(_)
+            | Self::DeleteMachineOf(_)
             | Self::Hosts(_)
             | Self::Fault { .. }
             | Self::Mend(_)

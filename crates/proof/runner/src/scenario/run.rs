@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use http::Method;
 use metal3_domain::clock::Clock;
 use metal3_runtime::clock::TimerClock;
-use metal3_sandbox::world::{Faults, NAMESPACE, Setup, World, collection, version_of};
+use metal3_sandbox::world::{Faults, NAMESPACE, Setup, World, collection, host_name, version_of};
 use metal3_scenario::{
     Apply, Expectation, ExpectedNodes, ObservedStates, RequestCounts, Scenario, Step, kind_and_name, published,
 };
@@ -224,6 +224,7 @@ impl<'a> Runner<'a> {
                 let deleted = self.world.send(Method::DELETE, &path, "application/json", &body);
                 Ok(deleted.await.map(drop)?)
             }
+            Step::DeleteMachineOf(host) => self.delete_machine_of(*host).await,
             Step::Wait(expectation) => self.wait(expectation).await,
             Step::Check(expectation) => self.check(expectation).await,
             Step::Holds { expectation, during } => self.holds(expectation, during.0).await,
@@ -249,6 +250,19 @@ impl<'a> Runner<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// Deletes the Machine that has a host: it has the name of the Metal3Machine.
+    async fn delete_machine_of(&self, host: u32) -> Result<()> {
+        let name = host_name(host);
+        let mut hosts = self.list("BareMetalHost").await?.into_iter().map(Object);
+        let host = hosts.find(|one| one.name() == name);
+        let host = host.with_context(|| format!("there is no BareMetalHost {name}"))?;
+        let machine = host.text("/spec/consumerRef/name");
+        anyhow::ensure!(!machine.is_empty(), "{name} has no consumer");
+        let (path, body) = (self.path_of(&format!("Machine/{machine}"))?, json!({}));
+        let deleted = self.world.send(Method::DELETE, &path, "application/json", &body);
+        Ok(deleted.await.map(drop)?)
     }
 
     /// Sets the faults of a machine.

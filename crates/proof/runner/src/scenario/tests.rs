@@ -69,7 +69,7 @@ fn every_scenario_is_valid_and_refers_to_existing_files_faults_and_hosts() {
                     assert!((1..=hosts).contains(&host), "{}: no host {host}", file.display());
                     drop(serde_json::from_value::<Faults>(has.into()).unwrap());
                 }
-                Step::Mend(host) => assert!((1..=hosts).contains(&host), "{}: no host {host}", file.display()),
+                Step::Mend(host) | Step::DeleteMachineOf(host) => assert!((1..=hosts).contains(&host), "{}: no host {host}", file.display()),
                 _ => {}
             }
         }

@@ -1,7 +1,7 @@
 //! A control plane with machines, created one at a time; the first one initializes the cluster.
 
 use metal3_api::cluster::names::{CLONED_FROM_NAME_ANNOTATION, CONTROL_PLANE_LABEL};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use super::secrets;
 use crate::core::{MachineSource, machines, paused};
@@ -42,7 +42,11 @@ pub(crate) fn reconcile(snapshot: &Snapshot, plane: &Object) -> Vec<Write> {
         _ => Step::Wait("waiting for the cluster to have its infrastructure and an endpoint"),
     };
     match (&step, template) {
-        (Step::Add, Some(template)) => due.extend(machines(snapshot, &source(plane, cluster, template), 1)),
+        (Step::Add, Some(template)) => {
+            let current = |machine: &&&Object| is_current(snapshot, plane, template, machine);
+            let domain = emptiest(cluster, &all.iter().filter(current).copied().collect::<Vec<_>>(), &all);
+            due.extend(machines(snapshot, &source(plane, cluster, template, domain), 1));
+        }
         (Step::Remove(machine), _) => due.extend(delete(MACHINE, machine)),
         _ => {}
     }
@@ -96,15 +100,25 @@ fn is_current(snapshot: &Snapshot, plane: &Object, template: &Object, machine: &
     from == Some(template.name()) && machine.text("/spec/version") == plane.text("/spec/version")
 }
 
-fn source<'a>(plane: &'a Object, cluster: &'a Object, template: &'a Object) -> MachineSource<'a> {
+/// The failure domain for a new machine: of those that take control planes, the one with the fewest machines of the new
+/// generation, and among equals the one with the fewest machines; then the order of their names decides.
+fn emptiest(cluster: &Object, current: &[&Object], all: &[&Object]) -> Value {
+    let domains = cluster.part("/status/failureDomains");
+    let names = domains.as_array().into_iter().flatten();
+    let usable = names.filter(|one| one.get("controlPlane") == Some(&json!(true)));
+    let usable = usable.filter_map(|one| one.get("name")?.as_str());
+    let count = |machines: &[&Object], domain: &str| {
+        let is_in = |machine: &&&Object| machine.text("/spec/failureDomain") == domain;
+        machines.iter().filter(is_in).count()
+    };
+    let first = usable.min_by_key(|domain| (count(current, domain), count(all, domain), (*domain).to_owned()));
+    first.map_or(Value::Null, Value::from)
+}
+
+fn source<'a>(plane: &'a Object, cluster: &'a Object, template: &'a Object, domain: Value) -> MachineSource<'a> {
     let labels = plane.part("/spec/machineTemplate/metadata/labels");
     let mut labels: Map<_, _> = labels.as_object().cloned().unwrap_or_default();
     labels.insert(CONTROL_PLANE_LABEL.to_owned(), "".into());
-    let domains = cluster.part("/status/failureDomains");
-    let domain = domains.as_array().and_then(|all| {
-        let usable = all.iter().find(|one| one.get("controlPlane") == Some(&json!(true)))?;
-        usable.get("name").cloned()
-    });
     MachineSource {
         kind: CONTROL_PLANE,
         creator: plane,
@@ -113,7 +127,7 @@ fn source<'a>(plane: &'a Object, cluster: &'a Object, template: &'a Object) -> M
         template,
         config: plane.part("/spec/kubeadmConfigSpec"),
         version: plane.part("/spec/version"),
-        domain: domain.unwrap_or_default(),
+        domain,
     }
 }
 

@@ -73,6 +73,18 @@ impl<'a, 's> Runner<'a, 's> {
                 self.on(object, "patch", &["--type=merge", "--patch", &patch])
             }
             Step::Delete(object) => self.on(object, "delete", &["--wait=false"]),
+            Step::DeleteMachineOf(host) => {
+                let place = usize::try_from(host.saturating_sub(1))?;
+                let machine = self.env.fleet.machines.get(place).context("there is no such machine")?;
+                let [_, wanted] = install::of_machine(self.env.fleet, machine)?;
+                let hosts = self.list("BareMetalHost")?;
+                let host = hosts
+                    .iter()
+                    .find(|one| one["metadata"]["name"] == wanted["metadata"]["name"]);
+                let consumer = host.and_then(|one| one["spec"]["consumerRef"]["name"].as_str());
+                let name = consumer.context("the host has no consumer")?;
+                self.on(&format!("Machine/{name}"), "delete", &["--wait=false"])
+            }
             Step::Wait(expectation) => until(TIMEOUT, "the script's condition", || self.check(expectation).map(Some)),
             Step::Check(expectation) => until(CHECK_TIMEOUT, "the script's check", || {
                 self.check(expectation).map(Some)
