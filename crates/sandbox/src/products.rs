@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use kube::config::Kubeconfig;
 use metal3_capi::workload::{ConnectFn, Remote, Repairs};
+use metal3_capm3::capacity::reconciler as capacity;
 use metal3_capm3::cluster::reconciler as clusters;
 use metal3_capm3::cluster::sources::WatchedSources;
 use metal3_capm3::controller::caches;
@@ -18,6 +19,7 @@ use metal3_runtime::events::{EventRecorder, Publisher};
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::object_reader::ObjectReader;
 use metal3_runtime::watch::{WatchConfig, WatchSet};
+use metal3_runtime::work::Controller;
 use metal3_runtime::write::{Mode, Writer};
 use metal3_sim_capi::workload::{WorkloadClusters, WorkloadServers as _};
 use metal3_sim_cluster::Cluster;
@@ -163,13 +165,34 @@ impl Products {
                 watch_filter: None,
                 workers: WORKERS,
             },
-            writer,
+            writer.clone(),
         );
+        let of_templates = self.templates(tasks, &caches, writer);
         let watches = caches.watches(&watch_config).chain(of_data.own_watches(&watch_config));
         spawn(tasks, watches, async move {
-            let work = futures::future::join(of_machines.run(stop.clone()), of_clusters.run(stop.clone()));
+            let work = futures::future::join3(
+                of_machines.run(stop.clone()),
+                of_clusters.run(stop.clone()),
+                of_templates.run(stop.clone()),
+            );
             futures::join!(work, workloads.run(stop.clone()), sources.run(stop), publisher.run());
         });
+    }
+
+    fn templates(
+        &self,
+        tasks: &Tasks,
+        caches: &caches::Caches,
+        writer: Writer<Machines>,
+    ) -> Controller<capacity::Templates> {
+        let parts = capacity::Parts {
+            caches: caches.clone(),
+            clock: Arc::clone(&self.clock),
+            metrics: tasks.metrics.clone(),
+            watch_filter: None,
+            workers: WORKERS,
+        };
+        capacity::controller(parts, writer)
     }
 
     fn remediations(

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
+mod autoscaler;
 mod decisions;
 
 fn host(changes: Value) -> BareMetalHost {
