@@ -48,6 +48,12 @@ const FLAVOURS: [&str; 3] = [
     "cluster-template-kamaji.yaml",
     "cluster-template-secondary.yaml",
 ];
+/// The ClusterClass, a Cluster of it, and values for the variables of all templates.
+const CLASS: [&str; 3] = [
+    "cluster-template-topology.yaml",
+    "clusterclass-metal3.yaml",
+    "example_variables.rc",
+];
 const TEMPLATES: &str = "manifests/templates";
 
 /// Writes the files of a release into a folder, and prints their paths.
@@ -117,7 +123,7 @@ fn files(image: &str, metadata: String) -> Result<Files> {
 }
 
 fn templates() -> impl Iterator<Item = &'static str> {
-    std::iter::once(TEMPLATE).chain(FLAVOURS)
+    std::iter::once(TEMPLATE).chain(FLAVOURS).chain(CLASS)
 }
 
 /// All objects of a product, beginning with its namespace.
@@ -191,6 +197,8 @@ fn without_injection(mut document: Value) -> Value {
 
 #[cfg(test)]
 mod all_in_one_tests;
+#[cfg(test)]
+mod class_tests;
 #[cfg(test)]
 mod containerfile;
 #[cfg(test)]

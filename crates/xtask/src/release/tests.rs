@@ -307,7 +307,7 @@ fn the_arguments_with_default_variables_are_valid_flags() {
 #[test]
 fn manifests_round_trip() {
     assert_round_trip(&layout::IPAM, "ipam");
-    assert_eq!(files(IMAGE, String::new()).unwrap().len(), 26);
+    assert_eq!(files(IMAGE, String::new()).unwrap().len(), 29);
 }
 
 #[test]

@@ -1,0 +1,321 @@
+//! Tests of the ClusterClass: what the topology controller makes of it for some variables is admitted.
+//!
+//! The patches are applied by a small interpreter of the templates that this class uses: values, `range`, and `if` of an
+//! index.
+
+use std::path::Path;
+
+use json_patch::PatchOperation;
+use metal3_api::rules::Operation;
+use serde_json::from_value;
+
+use super::*;
+
+const CLASS_FILE: &str = "clusterclass-metal3.yaml";
+
+/// A value that a template may name, and the values of its loops.
+struct Scope<'a> {
+    variables: &'a Value,
+    /// `$i` and `$one`, or the dot.
+    turn: Option<(usize, &'a Value)>,
+}
+
+impl<'a> Scope<'a> {
+    fn value(&self, expression: &str) -> &'a Value {
+        match expression {
+            "." | "$one" => self.turn.unwrap().1,
+            path => {
+                let pointer = path.replace('.', "/");
+                let here = self.turn.and_then(|(_, value)| value.pointer(&pointer));
+                let found = here.or_else(|| self.variables.pointer(&pointer));
+                found.unwrap_or_else(|| panic!("{path}: no such variable"))
+            }
+        }
+    }
+}
+
+/// The parts of a template: texts, and the actions between braces with whether they trim the text before them.
+fn parts(template: &str) -> Vec<(String, Option<String>)> {
+    let mut parts: Vec<(String, Option<String>)> = Vec::new();
+    let mut rest = template;
+    while let Some((text, after)) = rest.split_once("{{") {
+        let (action, after) = after.split_once("}}").unwrap();
+        let (text, action) = match action.strip_prefix('-') {
+            Some(action) => (text.trim_end(), action),
+            None => (text, action),
+        };
+        parts.push((text.to_owned(), Some(action.trim().to_owned())));
+        rest = after;
+    }
+    parts.push((rest.to_owned(), None));
+    parts
+}
+
+/// The place of the `end` of the block that begins before `from`.
+fn end_of(parts: &[(String, Option<String>)], from: usize) -> usize {
+    let mut depth = 1;
+    for (place, (_, action)) in parts.iter().enumerate().skip(from) {
+        match action.as_deref() {
+            Some("end") => depth -= 1,
+            Some(action) if action.starts_with("range ") || action.starts_with("if ") => depth += 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return place;
+        }
+    }
+    panic!("a block does not end")
+}
+
+fn fill(parts: &[(String, Option<String>)], scope: &Scope<'_>) -> String {
+    let (mut text, mut place) = (String::new(), 0);
+    while let Some((before, action)) = parts.get(place) {
+        text.push_str(before);
+        place += 1;
+        let Some(action) = action else { continue };
+        if let Some(of) = action.strip_prefix("range ") {
+            let end = end_of(parts, place);
+            let of = of.split_once(":= ").map_or(of, |(_, of)| of);
+            for turn in scope.value(of).as_array().unwrap().iter().enumerate() {
+                let inner = Scope {
+                    variables: scope.variables,
+                    turn: Some(turn),
+                };
+                text.push_str(&fill(&parts[place..end], &inner));
+                text.push_str(&parts[end].0);
+            }
+            place = end + 1;
+        } else if action == "if $i" {
+            let end = end_of(parts, place);
+            if scope.turn.unwrap().0 > 0 {
+                text.push_str(&fill(&parts[place..end], scope));
+                text.push_str(&parts[end].0);
+            }
+            place = end + 1;
+        } else {
+            text.push_str(scope.value(action).as_str().unwrap());
+        }
+    }
+    text
+}
+
+/// Whether a condition holds, which names the variables that it needs: `{{ if .a }}{{ if .a.b }}true{{ end }}{{ end }}`.
+fn is_enabled(condition: &Value, variables: &Value) -> bool {
+    let parts = parts(condition.as_str().unwrap_or_default());
+    let mut needed = parts
+        .iter()
+        .filter_map(|(_, action)| action.as_deref()?.strip_prefix("if "));
+    needed.all(|name| variables.pointer(&name.replace('.', "/")).is_some())
+}
+
+fn is_selected(selector: &Value, template: &Value, of_control_plane: bool) -> bool {
+    let matches = &selector["matchResources"];
+    let is_placed = match selector["kind"].as_str().unwrap() {
+        "Metal3ClusterTemplate" => matches["infrastructureCluster"] == true,
+        _ if of_control_plane => matches["controlPlane"] == true,
+        _ => matches["machineDeploymentClass"]["names"] == json!(["workers"]),
+    };
+    is_placed
+        && ["apiVersion", "kind"]
+            .iter()
+            .all(|member| selector[*member] == template[*member])
+}
+
+/// The templates of the class with its patches for these variables.
+fn made(variables: &Value) -> Vec<Value> {
+    let text = documents::text(&workspace::root().unwrap().join(TEMPLATES).join(CLASS_FILE)).unwrap();
+    let mut all: Vec<Value> = serde_saphyr::from_multiple(&text.replace("${NAMESPACE}", "metal")).unwrap();
+    let class = all.remove(0);
+    for template in &mut all {
+        let of_control_plane = template["metadata"]["name"] == "metal3-controlplane";
+        for patch in class["spec"]["patches"].as_array().unwrap() {
+            if patch
+                .get("enabledIf")
+                .is_some_and(|condition| !is_enabled(condition, variables))
+            {
+                continue;
+            }
+            let definitions = patch["definitions"].as_array().unwrap().iter();
+            for definition in definitions {
+                if !is_selected(&definition["selector"], template, of_control_plane) {
+                    continue;
+                }
+                for operation in definition["jsonPatches"].as_array().unwrap() {
+                    apply(operation, template, variables);
+                }
+            }
+        }
+    }
+    all
+}
+
+fn apply(operation: &Value, template: &mut Value, variables: &Value) {
+    let from = &operation["valueFrom"];
+    let scope = Scope { variables, turn: None };
+    let value = if let Some(variable) = from["variable"].as_str() {
+        variables[variable].clone()
+    } else if let Some(text) = from["template"].as_str() {
+        let filled = fill(&parts(text), &scope);
+        serde_saphyr::from_str(&filled).unwrap_or_else(|error| panic!("{error}: {filled}"))
+    } else {
+        operation["value"].clone()
+    };
+    let patch = json!({ "op": operation["op"], "path": operation["path"], "value": value });
+    let patch: PatchOperation = from_value(patch).unwrap();
+    json_patch::patch(template, &[patch.clone()]).unwrap_or_else(|error| panic!("{patch:?}: {error}"));
+}
+
+/// Asserts that an object of ours has known members alone, and is admitted.
+fn assert_admitted(object: &Value) {
+    let kind = object["kind"].as_str().unwrap();
+    let definition = catalog::definitions().into_iter().find(|one| one.kind == kind).unwrap();
+    let version = definition
+        .versions
+        .into_iter()
+        .find(|one| one.name == "v1beta2")
+        .unwrap();
+    let again = (version.reencode)(object).unwrap();
+    assert_eq!(again["spec"], object["spec"], "{kind}: members are lost");
+    let reviewer = catalog::reviewers().into_iter().find(|one| one.kind == kind).unwrap();
+    let decision = (reviewer.review)(Operation::Create, None, Some(object)).unwrap();
+    let refusals: Vec<String> = decision.refusals().map(|finding| finding.detail()).collect();
+    assert_eq!(refusals, [""; 0], "{object}");
+}
+
+fn find_kind<'a>(all: &'a [Value], kind: &str, name: &str) -> &'a Value {
+    let mut found = all
+        .iter()
+        .filter(|one| one["kind"] == kind && one["metadata"]["name"] == name);
+    found.next().unwrap()
+}
+
+fn image() -> Value {
+    json!({
+        "url": "https://images.example/node.qcow2", "checksum": "https://images.example/node.qcow2.sha256sum",
+        "checksumType": "sha256", "diskFormat": "qcow2",
+    })
+}
+
+fn everything() -> Value {
+    json!({
+        "image": image(),
+        "endpointSource": {
+            "type": "IPPool", "ipPool": { "name": "vips" },
+            "render": { "configMapName": "kube-vip", "key": "kube-vip.yaml", "secretName": "edge-kube-vip" },
+        },
+        "zones": [{ "name": "a", "dataTemplate": "edge-a" }, { "name": "b", "dataTemplate": "edge-b" }],
+        "zonePolicy": "Required",
+        "controlPlaneDataTemplate": "edge-controlplane", "workerDataTemplate": "edge-workers",
+        "sshUser": "metal3", "sshAuthorizedKeys": ["ssh-ed25519 AAAA one", "ssh-ed25519 BBBB two"],
+        "proxy": {
+            "http": "http://proxy.example:3128", "https": "http://proxy.example:3129", "noProxy": ["192.0.2.0/24", ".cluster.local"],
+        },
+    })
+}
+
+#[test]
+fn what_the_class_makes_is_admitted_with_few_variables_and_with_all() {
+    let few = json!({ "image": image(), "endpoint": { "host": "192.0.2.10", "port": 6443 } });
+    for variables in [few, everything()] {
+        let all = made(&variables);
+        for template in all
+            .iter()
+            .filter(|one| one["kind"].as_str().unwrap().starts_with("Metal3"))
+        {
+            assert_admitted(template);
+        }
+        let cluster = find_kind(&all, "Metal3ClusterTemplate", "metal3-cluster");
+        assert_admitted(&json!({
+            "apiVersion": cluster["apiVersion"], "kind": "Metal3Cluster",
+            "metadata": { "name": "edge-x7k2p", "namespace": "metal" }, "spec": cluster["spec"]["template"]["spec"],
+        }));
+    }
+}
+
+#[test]
+fn each_variable_reaches_the_objects_of_the_cluster() {
+    let variables = everything();
+    let all = made(&variables);
+    let cluster = &find_kind(&all, "Metal3ClusterTemplate", "metal3-cluster")["spec"]["template"]["spec"];
+    assert_eq!(cluster["controlPlaneEndpointSource"], variables["endpointSource"]);
+    assert_eq!(cluster["failureDomainPolicy"], "Required");
+    assert_eq!(
+        cluster["failureDomains"][1],
+        json!({ "name": "b", "controlPlane": true })
+    );
+    assert_eq!(
+        cluster["deploymentZones"][1],
+        json!({ "name": "b", "dataTemplate": { "name": "edge-b" } })
+    );
+    let planes = &find_kind(&all, "KubeadmControlPlaneTemplate", "metal3-controlplane")["spec"]["template"]["spec"];
+    let workers = &find_kind(&all, "KubeadmConfigTemplate", "metal3-workers")["spec"]["template"]["spec"];
+    for (machines, template) in [
+        ("metal3-controlplane", "edge-controlplane"),
+        ("metal3-workers", "edge-workers"),
+    ] {
+        let spec = &find_kind(&all, "Metal3MachineTemplate", machines)["spec"]["template"]["spec"];
+        assert_eq!(spec["image"], image(), "{machines}");
+        assert_eq!(spec["dataTemplate"]["name"], template);
+    }
+    for config in [&planes["kubeadmConfigSpec"], workers] {
+        let keys = &config["users"][0]["sshAuthorizedKeys"];
+        assert_eq!(*keys, json!(["ssh-ed25519 AAAA one", "ssh-ed25519 BBBB two"]));
+        let file = |path: &str| {
+            let mut files = config["files"].as_array().unwrap().iter();
+            let found = files.find(|one| one["path"] == path).unwrap();
+            found["content"].as_str().unwrap().to_owned()
+        };
+        let environment = file("/etc/environment");
+        assert!(
+            environment.contains("https_proxy=\"http://proxy.example:3129\"\n"),
+            "{environment}"
+        );
+        assert!(
+            environment.contains("NO_PROXY=\"192.0.2.0/24,.cluster.local\"\n"),
+            "{environment}"
+        );
+        let services = file("/etc/systemd/system.conf.d/10-proxy.conf");
+        assert!(
+            services.contains("\"HTTP_PROXY=http://proxy.example:3128\""),
+            "{services}"
+        );
+        let runtime = file("/etc/systemd/system/containerd.service.d/10-proxy.conf");
+        assert!(
+            runtime.contains("Environment=\"NO_PROXY=192.0.2.0/24,.cluster.local\"\n"),
+            "{runtime}"
+        );
+        assert!(config["preKubeadmCommands"][0].as_str().unwrap().contains("containerd"));
+    }
+    let manifest = &planes["kubeadmConfigSpec"]["files"][1];
+    assert_eq!(manifest["path"], "/etc/kubernetes/manifests/kube-vip.yaml");
+    assert_eq!(manifest["contentFrom"]["secret"]["name"], "edge-kube-vip");
+}
+
+/// `source example_variables.rc` suffices for each template that the release has.
+#[test]
+fn each_variable_without_default_has_an_example() {
+    let files = files("registry.example/capm3:v1", String::new()).unwrap();
+    let example = &files[Path::new("example_variables.rc")];
+    // Options of clusterctl set these.
+    let mut known: Vec<String> = ["CLUSTER_NAME", "NAMESPACE"].map(str::to_owned).into();
+    let exports = example
+        .lines()
+        .filter_map(|line| line.strip_prefix("export ")?.split_once('='));
+    known.extend(exports.map(|(name, _)| name.to_owned()));
+    for name in [TEMPLATE]
+        .into_iter()
+        .chain(FLAVOURS)
+        .chain(["cluster-template-topology.yaml", CLASS_FILE])
+    {
+        for piece in files[Path::new(name)].split("${").skip(1) {
+            let (inside, _) = piece.split_once('}').unwrap();
+            let has_default = inside.contains(":=") || inside.contains(":-");
+            // `${NAME#v}` is NAME without the prefix.
+            let name_of = inside.split('#').next().unwrap();
+            assert!(
+                has_default || known.iter().any(|one| one == name_of),
+                "{name}: {inside}"
+            );
+        }
+    }
+}
