@@ -1,7 +1,9 @@
-//! Derives the Node of a machine from its boot data, as cloud-init, kubeadm and the kubelet do together.
+//! Derives the Node of a machine from its boot data, as cloud-init or Ignition, kubeadm and the kubelet do together.
 //!
 //! Pure and total. User data is rendered with the metadata, parsed as cloud-init parses it, and searched for the
 //! kubeadm configuration that its commands use. Any other disk content gives no Node.
+
+mod ignition;
 
 use serde_json::{Map, Value, json};
 
@@ -33,15 +35,9 @@ const CLOUD_CONFIG: &str = "#cloud-config";
 /// # Errors
 /// The defect in the user data, and its place.
 pub fn first_boot(user_data: &str, meta_data: &Map<String, Value>) -> Result<Option<Boot>, String> {
-    let text = match user_data.strip_prefix(JINJA) {
-        Some(rest) => fill(rest.trim_start(), meta_data)?,
-        None => user_data.to_owned(),
-    };
-    let Some(body) = text.trim_start().strip_prefix(CLOUD_CONFIG) else {
+    let Some(cloud) = files_and_commands(user_data, meta_data)? else {
         return Ok(None);
     };
-    let cloud: Value =
-        serde_saphyr::from_str(body).map_err(|error| format!("user data: cannot be read as YAML: {error}"))?;
     let Some((path, begins)) = command(&cloud) else {
         return Ok(None);
     };
@@ -80,6 +76,22 @@ pub fn first_boot(user_data: &str, meta_data: &Map<String, Value>) -> Result<Opt
             is_control_plane,
         )?,
     }))
+}
+
+/// The files and commands of either format; `None` for any other content.
+fn files_and_commands(user_data: &str, meta_data: &Map<String, Value>) -> Result<Option<Value>, String> {
+    if user_data.trim_start().starts_with('{') {
+        return ignition::read(user_data, meta_data).map(Some);
+    }
+    let text = match user_data.strip_prefix(JINJA) {
+        Some(rest) => fill(rest.trim_start(), meta_data)?,
+        None => user_data.to_owned(),
+    };
+    let Some(body) = text.trim_start().strip_prefix(CLOUD_CONFIG) else {
+        return Ok(None);
+    };
+    let cloud = serde_saphyr::from_str(body);
+    cloud.map_err(|error| format!("user data: cannot be read as YAML: {error}"))
 }
 
 /// Renders `{{ ds.meta_data.NAME }}`, the one expression that bootstrap providers write.

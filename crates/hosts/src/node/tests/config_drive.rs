@@ -274,3 +274,24 @@ fn references_to_other_namespaces_are_rejected() {
         InvalidHost::Unnamed { field: "spec.userData" }
     );
 }
+
+/// Ignition reads JSON, in which each byte counts: a signature, or a hash of the configuration, may cover it.
+#[test]
+fn user_data_of_ignition_reach_the_drive_to_the_byte() {
+    for text in [
+        "{\"ignition\":{\"version\":\"3.4.0\"},\"storage\":{\"files\":[{\"path\":\"/a\",\"contents\":{\"source\":\"data:;base64,w7w=\"}}]}}",
+        "{ \"ignition\": { \"version\": \"3.4.0\" } }\n\n",
+        "\t{\"ignition\":{\"version\":\"2.3.0\"},\"passwd\":{\"users\":[{\"name\":\"\u{fc}\\u00fc\\\\\\\"\"}]}}\r\n",
+        "variant: flatcar\nversion: 1.0.0\n",
+    ] {
+        for key in ["value", "userData"] {
+            let user = values(&[(key, text), ("format", "ignition")]);
+            let drive = drive(&with_user(&user)).unwrap();
+            assert_eq!(
+                drive["user_data"].as_str().map(str::as_bytes),
+                Some(text.as_bytes()),
+                "{key}"
+            );
+        }
+    }
+}

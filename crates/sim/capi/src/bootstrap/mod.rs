@@ -4,6 +4,7 @@
 //! expire here.
 
 mod files;
+mod ignition;
 mod user_data;
 
 use metal3_api::cluster::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
@@ -14,6 +15,7 @@ use crate::kinds::{CONFIG, MACHINE, SECRET};
 use crate::view::{Object, Snapshot, endpoint};
 use crate::write::{Conditions, WorkloadChange, Write, owner, status};
 
+pub(crate) use ignition::SCRIPT;
 use user_data::{KubeadmCommand, token};
 
 /// Type of the Secrets of Cluster API.
@@ -78,6 +80,8 @@ fn kubeadm_command(
 
 fn make((config, files): (&Object, Vec<Value>), cluster: &Object, command: &KubeadmCommand, at: &str) -> Vec<Write> {
     let token = token(config.uid());
+    let format = Some(config.text("/spec/format")).filter(|format| !format.is_empty());
+    let format = format.unwrap_or("cloud-config");
     let text = user_data::write((config, files), cluster, command, at, &token);
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret", "type": SECRET_TYPE,
@@ -85,7 +89,7 @@ fn make((config, files): (&Object, Vec<Value>), cluster: &Object, command: &Kube
             "name": config.name(), "namespace": config.namespace(), "labels": { CLUSTER_NAME_LABEL: cluster.name() },
             "ownerReferences": [owner(CONFIG, config, true)],
         },
-        "stringData": { "value": text, "format": "cloud-config" },
+        "stringData": { "value": text, "format": format },
     });
     let mut due = Vec::new();
     if matches!(command, KubeadmCommand::Join { .. }) {

@@ -1,9 +1,10 @@
-//! User data for cloud-init, with the configuration of kubeadm in it.
+//! User data for cloud-init or Ignition, with the configuration of kubeadm in it.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use serde_json::{Value, json};
 
+use super::ignition;
 use crate::view::Object;
 
 /// The kubeadm command of the first boot.
@@ -18,6 +19,8 @@ pub(super) enum KubeadmCommand {
     },
 }
 
+/// The value of `format` for Ignition.
+const IGNITION: &str = "ignition";
 /// Path of the kubeadm configuration on the machine.
 const INIT_FILE: &str = "/run/kubeadm/kubeadm.yaml";
 const JOIN_FILE: &str = "/run/kubeadm/kubeadm-join-config.yaml";
@@ -57,6 +60,9 @@ pub(super) fn write(
         "{command} && echo success > /run/cluster-api/bootstrap-success.complete"
     )));
     commands.extend(list(config, "/spec/postKubeadmCommands"));
+    if config.text("/spec/format") == IGNITION {
+        return ignition::write(&files, &commands);
+    }
     let cloud = yaml(&json!({ "write_files": files, "runcmd": commands }));
     format!("## template: jinja\n#cloud-config\n\n{cloud}")
 }

@@ -91,3 +91,40 @@ fn invalid_user_data_is_rejected_with_the_reason() {
     let without_name = first_boot(&user_data(JOIN, command), &Map::new()).unwrap_err();
     assert!(without_name.contains("host name"), "{without_name}");
 }
+
+fn ignition(files: &[(&str, &str)]) -> String {
+    let files: Vec<Value> = files
+        .iter()
+        .map(|(path, content)| {
+            let encoded = serde_json::to_value(k8s_openapi::ByteString(content.as_bytes().to_vec())).unwrap();
+            let source = format!("data:;base64,{}", encoded.as_str().unwrap());
+            json!({ "path": path, "contents": { "source": source } })
+        })
+        .collect();
+    let unit =
+        json!({ "name": "kubeadm.service", "enabled": true, "contents": "[Service]\nExecStart=/etc/kubeadm.sh\n" });
+    json!({ "ignition": { "version": "3.4.0" }, "storage": { "files": files }, "systemd": { "units": [unit] } })
+        .to_string()
+}
+
+#[test]
+fn machine_joins_with_ignition_and_substitutes_its_metadata() {
+    let labels = "nodeRegistration:\n  kubeletExtraArgs: { node-labels: 'metal3.io/uuid=${METADATA_UUID}' }\n";
+    let join = format!("{JOIN}{labels}");
+    let script = (
+        "/etc/kubeadm.sh",
+        "#!/bin/bash\nkubeadm join --config /etc/kubeadm.yml\n",
+    );
+    let text = ignition(&[("/etc/kubeadm.yml", &join), script]);
+    let boot = first_boot(&text, &metadata()).unwrap().unwrap();
+    assert_eq!(boot.role, Role::Join("abc.def".to_owned()));
+    assert_eq!(boot.node["metadata"]["labels"]["metal3.io/uuid"], "c0ffee");
+    let other = join.replace("UUID", "SERIAL");
+    let missing = first_boot(&ignition(&[("/etc/kubeadm.yml", &other), script]), &metadata());
+    assert!(missing.unwrap_err().contains("${METADATA_SERIAL}"));
+    assert_eq!(
+        first_boot(&ignition(&[("/etc/kubeadm.yml", &join)]), &metadata()),
+        Ok(None)
+    );
+    assert!(first_boot("{}", &metadata()).unwrap_err().contains("ignition.version"));
+}
