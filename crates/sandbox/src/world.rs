@@ -48,6 +48,8 @@ pub struct Setup {
     pub automated: bool,
     /// Provisioned hosts of a namespace that may be deprovisioned per hour.
     pub deprovision_budget: u32,
+    /// Whether the API server still serves v1beta1 of Cluster API.
+    pub serves_v1beta1: bool,
 }
 
 impl Setup {
@@ -62,6 +64,7 @@ impl Setup {
             namespace: NAMESPACE.to_owned(),
             automated: true,
             deprovision_budget: DeprovisionBudget::default().limit,
+            serves_v1beta1: true,
         }
     }
 
@@ -139,10 +142,14 @@ impl World {
             clock: Arc::clone(clock),
             ..Options::seeded(*seed)
         });
+        let mut installed = definitions();
+        if !setup.serves_v1beta1 {
+            kinds::remove_v1beta1(&mut installed);
+        }
         cluster
-            .install(&definitions())
+            .install(&installed)
             .map_err(|refusal| WorldError::Kinds(format!("{refusal:?}")))?;
-        for (group, kind) in kinds::converted() {
+        for (group, kind) in kinds::converted().filter(|_| setup.serves_v1beta1) {
             cluster.convert(group, kind, Arc::new(kinds::v1beta1::convert));
         }
         let mut metal = Metal::new(*seed, Arc::clone(clock));

@@ -93,6 +93,16 @@ pub fn converted() -> impl Iterator<Item = (&'static str, &'static str)> {
         .map(|kind| (kind.group, kind.kind))
 }
 
+/// Removes v1beta1 of Cluster API's own kinds, as its release 1.16 does.
+pub fn remove_v1beta1(all: &mut [Definition]) {
+    let own = [GROUP, CONTROL_PLANE_GROUP, BOOTSTRAP_GROUP];
+    for definition in all.iter_mut().filter(|one| own.contains(&one.group)) {
+        definition
+            .versions
+            .retain(|version| version.storage || version.name != v1beta1::V1BETA1);
+    }
+}
+
 /// The contract label: which version of a kind implements which contract.
 fn contract(kind: &Kind) -> &'static [(&'static str, &'static str)] {
     match kind.version {

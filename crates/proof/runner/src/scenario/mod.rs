@@ -95,6 +95,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
             let run_options = RunOptions {
                 seed: *seed,
                 with_faults: options.faults,
+                ..RunOptions::default()
             };
             let start = clock.monotonic();
             let files = Files {

@@ -99,11 +99,13 @@ impl Run {
 }
 
 /// Options of a run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RunOptions {
     pub(super) seed: u64,
     /// Whether requests of the products fail at random.
     pub(super) with_faults: bool,
+    /// Whether the API server lacks v1beta1 of Cluster API, which its release 1.16 removes.
+    pub(super) without_v1beta1: bool,
 }
 
 /// Folders of applied files.
@@ -139,6 +141,7 @@ impl<'a> Runner<'a> {
         if let Some(namespace) = &scenario.namespace {
             setup.namespace.clone_from(namespace);
         }
+        setup.serves_v1beta1 = !options.without_v1beta1;
         let world = World::start(&setup)?;
         if setup.namespace != NAMESPACE {
             let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": setup.namespace } });

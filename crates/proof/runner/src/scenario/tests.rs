@@ -24,7 +24,11 @@ fn assert_repeatable(with_faults: bool) {
     let mut injected = Vec::new();
     for file in files {
         let scenario = read(&file).unwrap();
-        let options = RunOptions { seed: 1, with_faults };
+        let options = RunOptions {
+            seed: 1,
+            with_faults,
+            ..RunOptions::default()
+        };
         let files = Files {
             own: &folder,
             published: None,
@@ -49,6 +53,24 @@ fn a_scenario_passes_with_random_faults_and_two_runs_of_one_seed_are_equal() {
     assert_repeatable(true);
 }
 
+/// BYOH speaks v1beta1 of its own group to the end; Cluster API 1.16 serves its own v1beta1 no more.
+#[test]
+fn cluster_of_two_providers_runs_without_v1beta1_of_cluster_api() {
+    let folder = workspace::root().unwrap().join(FOLDER);
+    let scenario = read(&folder.join("15-byoh.yaml")).unwrap();
+    let options = RunOptions {
+        seed: 1,
+        without_v1beta1: true,
+        ..RunOptions::default()
+    };
+    let files = Files {
+        own: &folder,
+        published: None,
+    };
+    let run = play(&scenario, files, options, false).unwrap();
+    assert!(!run.journal.lines().is_empty());
+}
+
 #[test]
 fn every_scenario_is_valid_and_refers_to_existing_files_faults_and_hosts() {
     let folder = workspace::root().unwrap().join(FOLDER);
@@ -69,7 +91,9 @@ fn every_scenario_is_valid_and_refers_to_existing_files_faults_and_hosts() {
                     assert!((1..=hosts).contains(&host), "{}: no host {host}", file.display());
                     drop(serde_json::from_value::<Faults>(has.into()).unwrap());
                 }
-                Step::Mend(host) | Step::DeleteMachineOf(host) => assert!((1..=hosts).contains(&host), "{}: no host {host}", file.display()),
+                Step::Mend(host) | Step::DeleteMachineOf(host) => {
+                    assert!((1..=hosts).contains(&host), "{}: no host {host}", file.display())
+                }
                 _ => {}
             }
         }

@@ -24,7 +24,7 @@ impl<'a> Repaired<'a> {
         };
         let options = RunOptions {
             seed: 1,
-            with_faults: false,
+            ..RunOptions::default()
         };
         let runner = Runner::start(&scenario, files, options).await?;
         let with = [("CLUSTER_NAME", "edge"), ("WORKER_MACHINE_COUNT", "1")];

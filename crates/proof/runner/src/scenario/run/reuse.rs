@@ -176,6 +176,7 @@ fn run_with(seed: u64, size: Size, test: impl AsyncFnOnce(&mut Runner<'_>) -> Re
         let options = RunOptions {
             seed,
             with_faults: true,
+            ..RunOptions::default()
         };
         let mut runner = Runner::start(&Scenario::read(&size.fill(BEFORE))?, files, options).await?;
         // The scripts explain the same waits.
