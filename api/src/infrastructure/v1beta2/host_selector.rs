@@ -39,6 +39,12 @@ impl HostSelector {
         });
         Selector::parse(&self.match_labels, expressions)
     }
+
+    /// Whether it has a condition.
+    #[must_use]
+    pub fn selects(&self) -> bool {
+        !self.match_labels.is_empty() || !self.match_expressions.is_empty()
+    }
 }
 
 /// A condition on one label.

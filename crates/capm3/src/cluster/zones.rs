@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use metal3_api::infrastructure::conditions::cluster;
 use metal3_api::infrastructure::v1beta2::{DeploymentZone, Metal3Cluster, Metal3DataTemplate};
+use metal3_api::meta::Condition;
 use metal3_runtime::cache::{Change, Key};
 use metal3_runtime::condition::{ConditionBuilder, Severity};
 use metal3_runtime::plan::Observed;
@@ -83,6 +84,12 @@ pub(super) fn condition(templates: &[ZoneTemplate]) -> Option<ConditionBuilder> 
         }
         (_, true, true) => Some(ConditionBuilder::mark_true(type_, cluster::REASON_DATA_TEMPLATES_FOUND)),
     }
+}
+
+/// The condition in the status of an object.
+pub(crate) fn zones_condition(object: &Metal3Cluster) -> Option<&Condition> {
+    let mut conditions = object.status.conditions.iter();
+    conditions.find(|condition| condition.type_ == cluster::ZONES_READY)
 }
 
 impl RelatedKeys {

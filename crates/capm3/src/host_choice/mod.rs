@@ -32,7 +32,7 @@ use thiserror::Error;
 
 pub use order::{Candidate, Order};
 pub use refusal::{Refusal, Refusals};
-pub use zones::Zones;
+pub use zones::{Zones, takes_zone_data};
 
 /// For hosts without labels.
 static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();
@@ -183,26 +183,15 @@ impl<'a> HostChooser<'a> {
 
     /// Why a host is not used for where it is.
     pub(crate) fn misplaced(&self, host: &BareMetalHost) -> Option<Refusal> {
-        let domain = self.domain().filter(|_| !self.is_in_domain(host))?;
-        if self.is_domain_required {
-            let zone = self.zones.named(domain);
+        let domain = self.domain();
+        if let Some(domain) = domain.filter(|_| self.is_domain_required && !self.is_in_domain(host)) {
             return Some(Refusal::NotInDomain {
                 domain: domain.to_owned(),
-                by_selector: zone.is_some_and(|zone| zone.host_selector.is_some()),
+                by_selector: self.zones.named(domain).and_then(zones::selector).is_some(),
             });
         }
-        // Its network would be unknown.
-        let gets_template = |domain| {
-            self.zones
-                .named(domain)
-                .is_some_and(|zone| zone.data_template.is_some())
-        };
-        let needs_zone = self.machine.spec.data_template.is_none() && gets_template(domain);
-        let zone = self
-            .zones
-            .of_host(host, None)
-            .filter(|zone| zone.data_template.is_some());
-        (needs_zone && zone.is_none()).then_some(Refusal::WithoutTemplate)
+        let lacks_template = takes_zone_data(&self.machine.spec) && self.zones.lacks_template(host, domain);
+        lacks_template.then_some(Refusal::WithoutTemplate)
     }
 
     fn domain(&self) -> Option<&str> {

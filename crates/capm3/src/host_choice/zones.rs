@@ -4,7 +4,7 @@
 //! domains. The network of a rack follows the host: a machine gets the data template of the zone of its host.
 
 use metal3_api::infrastructure::names::FAILURE_DOMAIN_LABEL;
-use metal3_api::infrastructure::v1beta2::{DeploymentZone, HostSelector, Metal3Cluster};
+use metal3_api::infrastructure::v1beta2::{DeploymentZone, HostSelector, Metal3Cluster, Metal3MachineSpec};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner::label;
 use metal3_domain::selector::{Selector, SelectorError};
@@ -28,7 +28,7 @@ impl<'a> Zones<'a> {
     pub fn of(cluster: &'a Metal3Cluster) -> Self {
         let zone = |of: &'a DeploymentZone| Zone {
             of,
-            selector: of.host_selector.as_ref().map(HostSelector::labels),
+            selector: selector(of).map(HostSelector::labels),
         };
         Self(cluster.spec.deployment_zones.iter().map(zone).collect())
     }
@@ -63,6 +63,18 @@ impl<'a> Zones<'a> {
         found.map(|zone| zone.of)
     }
 
+    /// Whether the host is in no zone from which a machine without data gets them, while there are such zones: its network
+    /// would be unknown. A zone without a template, in which the machine is to be, says that it needs none.
+    #[must_use]
+    pub fn lacks_template(&self, host: &BareMetalHost, domain: Option<&str>) -> bool {
+        let gives = |zone: &DeploymentZone| zone.data_template.is_some();
+        match self.of_host(host, domain) {
+            Some(zone) if gives(zone) => false,
+            Some(_) => domain.and_then(|domain| self.named(domain)).is_some_and(gives),
+            None => self.with_template().next().is_some(),
+        }
+    }
+
     /// The zones with a data template.
     pub fn with_template(&self) -> impl Iterator<Item = &'a DeploymentZone> {
         self.0
@@ -74,6 +86,17 @@ impl<'a> Zones<'a> {
     fn find(&self, domain: &str) -> Option<&Zone<'a>> {
         self.0.iter().find(|zone| zone.of.name == domain)
     }
+}
+
+/// The selector of a zone. One without conditions would make a zone of all hosts.
+pub(super) fn selector(zone: &DeploymentZone) -> Option<&HostSelector> {
+    zone.host_selector.as_ref().filter(|selector| selector.selects())
+}
+
+/// Whether a machine takes its data from the zone of its host: it names none, or only a part.
+#[must_use]
+pub fn takes_zone_data(machine: &Metal3MachineSpec) -> bool {
+    machine.data_template.is_none() && (machine.meta_data.is_none() || machine.network_data.is_none())
 }
 
 impl Zone<'_> {

@@ -96,6 +96,8 @@ pub enum Reads {
     Machine,
     /// The host of this name; the other objects are then observed again.
     Host(String),
+    /// The Metal3Cluster of this name; the other objects are then observed again.
+    Metal3Cluster(String),
     /// The Metal3MachineTemplate of this name.
     Template(String),
     /// The set of the machine, with its template.

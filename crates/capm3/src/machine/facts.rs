@@ -37,6 +37,8 @@ pub struct Facts {
     pub cluster_key: Key,
     /// The Metal3Clusters of the namespace.
     pub metal3_clusters: Vec<Arc<Metal3Cluster>>,
+    /// Whether that of the machine was read from the API server in this reconcile.
+    pub metal3_clusters_are_live: bool,
     /// An unreadable Metal3Cluster of the namespace, if any: it may be the machine's.
     pub unreadable_cluster: Option<String>,
     /// The template that it was created from; absent when it names none or the template does not exist.

@@ -14,6 +14,7 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
 use metal3_capi::pause;
 use metal3_runtime::cache::{Change, Key};
 
+use crate::cluster::zones::zones_condition;
 use crate::controller::caches::{RelatedKeys, consumer, is_cluster_unchanged, old_and_new};
 
 impl RelatedKeys {
@@ -117,7 +118,10 @@ fn is_same_for_machines(old: &Metal3Cluster, new: &Metal3Cluster) -> bool {
         let annotations = one.metadata.annotations.as_ref();
         annotations.and_then(|annotations| annotations.get(LABEL_PREFIXES_ANNOTATION).cloned())
     };
-    let reads = |one: &Metal3Cluster| (pause::is_reconcile_skipped(&one.metadata), prefixes(one), spec(one));
+    // A machine without a data template waits while it is not true.
+    let zones = |one: &Metal3Cluster| zones_condition(one).map(|found| (found.status, found.message.clone()));
+    let is_skipped = |one: &Metal3Cluster| pause::is_reconcile_skipped(&one.metadata);
+    let reads = |one: &Metal3Cluster| (is_skipped(one), prefixes(one), spec(one), zones(one));
     let (before, after) = (&old.metadata, &new.metadata);
     // Labels and owners decide which Cluster's machines it serves.
     (&before.labels, &before.owner_references) == (&after.labels, &after.owner_references) && reads(old) == reads(new)

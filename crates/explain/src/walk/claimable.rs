@@ -66,7 +66,7 @@ impl Walk<'_> {
         let zone = spec.deployment_zones.into_iter().find(|zone| zone.name == domain);
         Ok(Some(Domain {
             name: domain,
-            selector: zone.and_then(|zone| zone.host_selector),
+            selector: zone.and_then(|zone| zone.host_selector).filter(HostSelector::selects),
             is_required: spec.failure_domain_policy == Some(FailureDomainPolicy::Required),
         }))
     }

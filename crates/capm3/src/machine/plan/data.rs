@@ -53,6 +53,9 @@ impl<'a> Planner<'a> {
         if network_data.is_some() {
             self.machine.status.network_data.clone_from(&network_data);
         }
+        if let Some(why) = self.lack_of_data(host) {
+            return DataState::Refused(why);
+        }
         if spec.data_template.is_none() && self.zone_template(host).is_none() {
             return DataState::External;
         }

@@ -28,7 +28,8 @@ impl<'a> Planner<'a> {
     pub(super) fn choose_and_claim(&mut self, prerequisites: Prerequisites<'a>) -> Decision {
         let stage = |message, is_rechecked| Decision::UpdateStatus(Stage::WithoutHost { message, is_rechecked });
         let without = |message| stage(message, false);
-        if let Some(message) = self.validation_error().or_else(|| self.zone_selector_error()) {
+        let error = self.validation_error().or_else(|| self.zone_selector_error());
+        if let Some(message) = error.or_else(|| self.missing_zone_template()) {
             return without(message);
         }
         if let Some(decision) = self.wait_for_unreadable_host() {
@@ -163,6 +164,10 @@ impl<'a> Planner<'a> {
         let is_complete = data_state.is_complete() || !self.rules.data_first();
         let error = if must_provision { self.validation_error() } else { None };
         if must_provision && is_complete && error.is_none() {
+            // Before the machine, whose read confirms the hosts that were observed before it.
+            if let Some(reads) = self.unconfirmed_zones(host) {
+                return Decision::Read(reads);
+            }
             if self.rules.confirm_provision() && !self.facts.confirmed {
                 return Decision::Read(Reads::Machine);
             }

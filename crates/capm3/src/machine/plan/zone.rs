@@ -3,10 +3,13 @@
 
 use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::v1beta2::{DeploymentZone, Metal3Cluster, Metal3ObjectRef};
+use metal3_api::meta::ConditionStatus;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 
 use super::{Planner, host_changes};
-use crate::host_choice::Zones;
+use crate::cluster::zones::zones_condition;
+use crate::host_choice::{Zones, takes_zone_data};
+use crate::machine::action::Reads;
 use crate::machine::facts;
 use crate::machine::resolve::{Resolved, resolve};
 
@@ -46,6 +49,41 @@ impl<'a> Planner<'a> {
         let is_open = self.before.spec.data_template.is_none() && !host_changes::is_provisioned(host);
         let zone = self.zones().of_host(host, self.domain()).filter(|_| is_open)?;
         zone.data_template.clone()
+    }
+
+    /// Why a host that is not provisioned has no data for the machine, which takes them from the zone of its host. Zones can
+    /// change after it was claimed.
+    pub(super) fn lack_of_data(&self, host: &BareMetalHost) -> Option<String> {
+        let lacks = takes_zone_data(&self.before.spec)
+            && !host_changes::is_provisioned(host)
+            && self.zones().lacks_template(host, self.domain());
+        let name = host.metadata.name.as_deref().unwrap_or_default();
+        lacks.then(|| {
+            format!(
+                "BareMetalHost {name} is in no deployment zone with a data template, and the machine names none: correct its \
+                 labels or the zones, or set spec.dataTemplate"
+            )
+        })
+    }
+
+    /// Whether a host would be written without data because the Metal3Cluster has no zones. Its copy may be outdated.
+    pub(super) fn unconfirmed_zones(&self, host: &BareMetalHost) -> Option<Reads> {
+        let spec = &self.before.spec;
+        let has_data = spec.data_template.is_some() || spec.meta_data.is_some() || spec.network_data.is_some();
+        if has_data || host_changes::is_provisioned(host) || self.facts.metal3_clusters_are_live {
+            return None;
+        }
+        let name = self.metal3_cluster()?.metadata.name.clone()?;
+        Some(Reads::Metal3Cluster(name))
+    }
+
+    /// Why a machine that takes its data from a zone waits before it claims a host: the claim fixes the name of the template.
+    pub(super) fn missing_zone_template(&self) -> Option<String> {
+        let found = self.metal3_cluster().filter(|_| takes_zone_data(&self.before.spec))?;
+        let condition = zones_condition(found)?;
+        let is_ready = condition.status == ConditionStatus::True;
+        let name = found.metadata.name.as_deref().unwrap_or_default();
+        (!is_ready).then(|| format!("Metal3Cluster {name}: {}", condition.message))
     }
 
     /// Why the failure domain of the machine has no hosts: the field and the remedy.

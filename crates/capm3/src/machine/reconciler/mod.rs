@@ -165,6 +165,14 @@ impl Reconciler for Machines {
                     facts = self.observe(key, facts.machine);
                     facts.hosts.named_is_live = true;
                 }
+                Reads::Metal3Cluster(name) => {
+                    let cluster = key.sibling(name);
+                    writer
+                        .read::<Metal3Cluster>(&self.caches.metal3_clusters, &cluster)
+                        .await?;
+                    facts = self.observe(key, facts.machine);
+                    facts.metal3_clusters_are_live = true;
+                }
                 Reads::Template(name) => {
                     let template = key.sibling(name);
                     facts.template = self.read_template(&template, writer).await?;
@@ -275,6 +283,7 @@ impl Machines {
             },
             cluster_key,
             metal3_clusters,
+            metal3_clusters_are_live: false,
             unreadable_cluster,
             template_is_live: false,
             template: template.map_or(Observed::Absent, |name| {

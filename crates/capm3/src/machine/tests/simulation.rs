@@ -371,6 +371,7 @@ impl Simulation {
             cluster: Observed::Present(Arc::new(cluster(false))),
             cluster_key: cluster_key(),
             metal3_clusters: vec![Arc::new(metal3_cluster())],
+            metal3_clusters_are_live: true,
             unreadable_cluster: None,
             template: Observed::Absent,
             template_is_live: false,

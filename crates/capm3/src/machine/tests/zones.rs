@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::case::{Case, UID, blank, condition_of, writes};
-use crate::machine::action::{Action, Plan};
+use crate::machine::action::{Action, Plan, Reads};
 
 const LABEL: &str = "infrastructure.cluster.x-k8s.io/failure-domain";
 
@@ -86,6 +86,84 @@ fn host_is_not_provisioned_before_the_data_of_its_zone_are_rendered() {
         writes(&plan)
     );
     assert_eq!(condition_of(&plan, "Metal3DataReady").0, "WaitingForMetal3Data");
+}
+
+/// The zone of the claimed host was removed or renamed, or a label was, before the template was recorded in the machine.
+#[test]
+fn host_without_a_zone_is_not_written_without_data() {
+    let consumer = json!({
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "Metal3Machine", "name": "m0", "namespace": "metal",
+    });
+    let without_a = json!([{ "name": "b", "dataTemplate": { "name": "net-b" } }]);
+    for consumer in [Value::Null, consumer] {
+        let plan = labelled(case(without_a.clone()), &json!({ "rack": "7" }))
+            .host(json!({ "spec": { "consumerRef": consumer } }))
+            .with(|case| case.confirmed = true)
+            .decide();
+        assert!(
+            !writes(&plan)
+                .iter()
+                .any(|one| one.starts_with("Provision") || one.starts_with("Claim")),
+            "{:?}",
+            writes(&plan)
+        );
+        let status = serde_json::to_string(&plan.status.unwrap().status).unwrap();
+        assert!(
+            status.contains("in no deployment zone with a data template"),
+            "{status}"
+        );
+    }
+}
+
+/// That there are no zones is read from a copy, which may be older than the machine.
+#[test]
+fn host_is_written_without_data_after_a_live_read_of_the_zones_only() {
+    let consumer = json!({
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "Metal3Machine", "name": "m0", "namespace": "metal",
+    });
+    let case = |is_live| {
+        Case::new()
+            .machine(json!({ "spec": { "dataTemplate": null } }))
+            .host(json!({ "spec": { "consumerRef": consumer.clone() } }))
+            .with(|case| (case.confirmed, case.clusters_are_live) = (true, is_live))
+    };
+    assert_eq!(
+        case(false).decide(),
+        Plan::reading(Reads::Metal3Cluster("edge".to_owned()))
+    );
+    let plan = case(true).decide();
+    assert!(
+        writes(&plan).iter().any(|one| one.starts_with("Provision")),
+        "{:?}",
+        writes(&plan)
+    );
+    let named = case(false)
+        .machine(json!({ "spec": { "metaData": { "name": "own" } } }))
+        .decide();
+    assert_eq!(named.reads, Reads::Nothing, "the user gave data");
+}
+
+/// The claim fixes the name of the template, so a wrong one could not be corrected afterwards.
+#[test]
+fn no_host_is_claimed_while_the_template_of_a_zone_is_missing() {
+    let conditions = |status: &str| {
+        json!([{ "type": "DeploymentZonesReady", "status": status, "reason": "DataTemplateNotFound",
+            "lastTransitionTime": "2026-11-28T00:00:00Z", "message": "spec.deploymentZones[a].dataTemplate: no net-a" }])
+    };
+    let case = |status| {
+        let cluster = json!({ "spec": { "deploymentZones": zones() }, "status": { "conditions": conditions(status) } });
+        labelled(Case::new().metal3_cluster(cluster), &json!({ "rack": "7" }))
+            .machine(json!({ "spec": { "dataTemplate": null } }))
+    };
+    for status in ["False", "Unknown"] {
+        let plan = case(status).decide();
+        assert_eq!(writes(&plan), Vec::<String>::new());
+        let status = serde_json::to_string(&plan.status.unwrap().status).unwrap();
+        assert!(status.contains("deploymentZones[a].dataTemplate: no net-a"), "{status}");
+    }
+    assert_eq!(templates(&case("True").decide()).1.as_deref(), Some("net-a"));
+    let own = case("False").machine(json!({ "spec": { "dataTemplate": { "name": "own", "namespace": "metal" } } }));
+    assert!(!writes(&own.decide()).is_empty());
 }
 
 /// Zones appear in a Cluster that runs: its machines keep what they have.
