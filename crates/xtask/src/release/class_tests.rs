@@ -1,7 +1,7 @@
 //! Tests of the ClusterClass: what the topology controller makes of it for some variables is admitted.
 //!
-//! The patches are applied by a small interpreter of the templates that this class uses: values, `range`, and `if` of an
-//! index.
+//! The patches are applied by a small interpreter of the templates that this class uses: values, two functions, `range`, and
+//! `if` of an index.
 
 use std::path::Path;
 
@@ -67,6 +67,19 @@ fn end_of(parts: &[(String, Option<String>)], from: usize) -> usize {
     panic!("a block does not end")
 }
 
+/// A value as text, after the function of its pipe.
+fn shown(action: &str, scope: &Scope<'_>) -> String {
+    let (expression, function) = action.split_once(" | ").unwrap_or((action, ""));
+    let value = scope.value(expression);
+    let text = value.as_str().unwrap();
+    match function {
+        "" => text.to_owned(),
+        "toJson" => value.to_string(),
+        r#"replace "%" "%%""# => text.replace('%', "%%"),
+        other => panic!("{other}: the interpreter has no such function"),
+    }
+}
+
 fn fill(parts: &[(String, Option<String>)], scope: &Scope<'_>) -> String {
     let (mut text, mut place) = (String::new(), 0);
     while let Some((before, action)) = parts.get(place) {
@@ -93,7 +106,7 @@ fn fill(parts: &[(String, Option<String>)], scope: &Scope<'_>) -> String {
             }
             place = end + 1;
         } else {
-            text.push_str(scope.value(action).as_str().unwrap());
+            text.push_str(&shown(action, scope));
         }
     }
     text
@@ -105,7 +118,9 @@ fn is_enabled(condition: &Value, variables: &Value) -> bool {
     let mut needed = parts
         .iter()
         .filter_map(|(_, action)| action.as_deref()?.strip_prefix("if "));
-    needed.all(|name| variables.pointer(&name.replace('.', "/")).is_some())
+    // In the templates of Go, what is empty is false.
+    let is_true = |value: &Value| *value != json!("") && *value != json!([]) && *value != json!({}) && !value.is_null();
+    needed.all(|name| variables.pointer(&name.replace('.', "/")).is_some_and(is_true))
 }
 
 fn is_selected(selector: &Value, template: &Value, of_control_plane: bool) -> bool {
@@ -289,6 +304,72 @@ fn each_variable_reaches_the_objects_of_the_cluster() {
     let manifest = &planes["kubeadmConfigSpec"]["files"][1];
     assert_eq!(manifest["path"], "/etc/kubernetes/manifests/kube-vip.yaml");
     assert_eq!(manifest["contentFrom"]["secret"]["name"], "edge-kube-vip");
+}
+
+/// YAML takes a bare `1` for a number and a bare `no` for false; a name or a comment of a key may have any sign.
+#[test]
+fn values_stay_texts_whatever_they_contain() {
+    let odd = ["1", "no", "007", "a: b", "x # y", "bob's \"laptop\""];
+    let mut variables = everything();
+    variables["zones"] = odd
+        .iter()
+        .map(|name| json!({ "name": name, "dataTemplate": name }))
+        .collect();
+    variables["sshAuthorizedKeys"] = json!(odd);
+    for name in ["controlPlaneDataTemplate", "workerDataTemplate", "sshUser"] {
+        variables[name] = json!("0x1f");
+    }
+    let all = made(&variables);
+    let cluster = &find_kind(&all, "Metal3ClusterTemplate", "metal3-cluster")["spec"]["template"]["spec"];
+    for (place, name) in odd.iter().enumerate() {
+        assert_eq!(cluster["failureDomains"][place]["name"], *name);
+        assert_eq!(cluster["deploymentZones"][place]["dataTemplate"]["name"], *name);
+    }
+    let workers = &find_kind(&all, "KubeadmConfigTemplate", "metal3-workers")["spec"]["template"]["spec"];
+    assert_eq!(workers["users"][0]["sshAuthorizedKeys"], json!(odd));
+    assert_eq!(workers["users"][0]["name"], "0x1f");
+    let machines = &find_kind(&all, "Metal3MachineTemplate", "metal3-workers")["spec"]["template"]["spec"];
+    assert_eq!(machines["dataTemplate"]["name"], "0x1f");
+}
+
+/// The parsers of this test are stricter than YAML 1.1, which the topology controller reads.
+#[test]
+fn each_value_that_is_no_part_of_a_text_is_quoted() {
+    let text = documents::text(&workspace::root().unwrap().join(TEMPLATES).join(CLASS_FILE)).unwrap();
+    let lines = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.ends_with("}}") && !line.contains("ds.meta_data"));
+    let bare = lines.filter(|line| line.contains(": {{ ") || line.starts_with("- {{ "));
+    let mut count = 0;
+    for line in bare {
+        assert!(line.ends_with("| toJson }}"), "{line}");
+        count += 1;
+    }
+    assert!(count >= 8, "{count}");
+}
+
+/// A login has its special signs as `%40`, which begins a specifier in the files of systemd.
+#[test]
+fn proxy_with_an_encoded_login_reaches_systemd() {
+    let mut variables = everything();
+    variables["proxy"]["http"] = json!("http://u:p%40ss@proxy.example:3128");
+    variables["proxy"]["noProxy"] = json!([]);
+    let all = made(&variables);
+    let workers = &find_kind(&all, "KubeadmConfigTemplate", "metal3-workers")["spec"]["template"]["spec"];
+    let files = workers["files"].as_array().unwrap();
+    let content = |path: &str| files.iter().find(|one| one["path"] == path).unwrap()["content"].to_string();
+    let environment = content("/etc/environment");
+    assert!(
+        environment.contains("http://u:p%40ss@proxy") && environment.contains(r#"NO_PROXY=\"\""#),
+        "{environment}"
+    );
+    for unit in [
+        "/etc/systemd/system.conf.d/10-proxy.conf",
+        "/etc/systemd/system/containerd.service.d/10-proxy.conf",
+    ] {
+        assert!(content(unit).contains("HTTP_PROXY=http://u:p%%40ss@proxy"), "{unit}");
+    }
 }
 
 /// `source example_variables.rc` suffices for each template that the release has.
