@@ -42,6 +42,15 @@ pub(crate) fn run(folder: &Path, image: &str, helm: &Path) -> Result<bool> {
     for (arguments, kind, pointer, wanted) in EFFECTS {
         effect(&helm, arguments, kind, pointer, wanted)?;
     }
+    for (argument, kind) in REMOVED {
+        for (arguments, is_there) in [(vec![], true), (vec!["--set", argument], false)] {
+            let objects = helm.objects(PROGRAM, &arguments)?;
+            ensure!(
+                objects.iter().any(|object| object["kind"] == kind) == is_there,
+                "{arguments:?}: whether there is a {kind} is not {is_there}"
+            );
+        }
+    }
     let observing = helm.objects(PROGRAM, &["--set", "observeOnly=true"])?;
     ensure!(
         observing
@@ -58,14 +67,14 @@ pub(crate) fn run(folder: &Path, image: &str, helm: &Path) -> Result<bool> {
     }
     println!(
         "charts: {} values have their effect, {} wrong ones are refused",
-        EFFECTS.len(),
+        EFFECTS.len() + REMOVED.len(),
         REFUSED.len()
     );
     Ok(true)
 }
 
 /// Values, and the text at a member of the first object of a kind that has it.
-const EFFECTS: [(&[&str], &str, &str, &str); 19] = [
+const EFFECTS: [(&[&str], &str, &str, &str); 22] = [
     (&["replicas=3"], "Deployment", "/spec/replicas", "3"),
     (
         &["image=r/x@sha256:1"],
@@ -148,6 +157,24 @@ const EFFECTS: [(&[&str], &str, &str, &str); 19] = [
         "true",
     ),
     (
+        &["podMonitor.enabled=true", "podMonitor.labels.a=b"],
+        "PodMonitor",
+        "/metadata/labels/a",
+        "\"b\"",
+    ),
+    (
+        &["podMonitor.enabled=true", "podMonitor.tokenSecret=mine"],
+        "PodMonitor",
+        "/spec/podMetricsEndpoints/0/authorization/credentials",
+        r#"{"key":"token","name":"mine"}"#,
+    ),
+    (
+        &["podMonitor.enabled=true"],
+        "ClusterRole",
+        "/rules/0/nonResourceURLs",
+        r#"["/metrics"]"#,
+    ),
+    (
         &["prometheusRule.enabled=true", "prometheusRule.labels.a=b"],
         "PrometheusRule",
         "/metadata/labels/a",
@@ -166,6 +193,12 @@ const EFFECTS: [(&[&str], &str, &str, &str); 19] = [
         "/metadata/labels/grafana_dashboard",
         "\"1\"",
     ),
+];
+
+/// Values, and the kind of which no object is left.
+const REMOVED: [(&str, &str); 2] = [
+    ("podDisruptionBudget.enabled=false", "PodDisruptionBudget"),
+    ("networkPolicy.enabled=false", "NetworkPolicy"),
 ];
 
 /// Chart, value, and what the error names.

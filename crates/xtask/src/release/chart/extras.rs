@@ -22,7 +22,14 @@ pub(super) fn templates() -> Vec<(&'static str, String)> {
     let monitor = ".Values.serviceMonitor.enabled";
     let mut all = vec![
         ("Service", when(monitor, &service())),
-        ("ClusterRole", when(monitor, &reader())),
+        (
+            "ClusterRole",
+            when(
+                "or .Values.serviceMonitor.enabled .Values.podMonitor.enabled",
+                &reader(),
+            ),
+        ),
+        ("PodMonitor", pod_monitor()),
         (
             "ServiceMonitor",
             labelled(&when(monitor, &service_monitor()), "serviceMonitor"),
@@ -128,6 +135,24 @@ fn service_monitor() -> Value {
             }],
         },
     })
+}
+
+/// Without a Service. A PodMonitor cannot name a file of Prometheus, so the token is in a Secret, whose name is a value.
+fn pod_monitor() -> String {
+    let object = json!({
+        "apiVersion": "monitoring.coreos.com/v1", "kind": "PodMonitor",
+        "metadata": { "name": "metal3-controller-manager", "namespace": NAMESPACE, "labels": "@labels@" },
+        "spec": {
+            "selector": { "matchLabels": Form::default().layout(None).selector() },
+            "podMetricsEndpoints": [{
+                "port": "metrics", "scheme": "https", "path": "/metrics", "honorLabels": true,
+                "authorization": { "credentials": { "name": "@token@", "key": "token" } },
+                "tlsConfig": { "insecureSkipVerify": true },
+            }],
+        },
+    });
+    let text = labelled(&when(".Values.podMonitor.enabled", &object), "podMonitor");
+    text.replace("\"@token@\"", "{{ $.Values.podMonitor.tokenSecret | quote }}")
 }
 
 /// The labels of the object are a value of this group.

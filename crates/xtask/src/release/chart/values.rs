@@ -175,6 +175,21 @@ fn objects() -> Vec<Row> {
             "labels by which your Prometheus finds it",
         ),
         switch(
+            "podMonitor.enabled",
+            false,
+            "a PodMonitor and the role that its reader needs, instead of serviceMonitor",
+        ),
+        map(
+            "podMonitor.labels",
+            json!({}),
+            "labels by which your Prometheus finds it",
+        ),
+        name(
+            "podMonitor.tokenSecret",
+            "metal3-metrics-token",
+            "Secret with `token`, that of an account with the role metal3-metrics-reader",
+        ),
+        switch(
             "prometheusRule.enabled",
             false,
             "a PrometheusRule with the alerts of docs/metrics.md",
