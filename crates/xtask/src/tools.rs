@@ -12,6 +12,12 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
     found.find(|path| path.is_file())
 }
 
+/// Requires a program that no package adds to a machine without it.
+pub(crate) fn require(program: &str) -> Result<()> {
+    let found = find(program).with_context(|| format!("this machine has no `{program}`"));
+    found.map(drop)
+}
+
 /// Installs the Debian packages of a program that is missing.
 pub(crate) fn install(program: &str, packages: &[&str]) -> Result<()> {
     if find(program).is_some() {

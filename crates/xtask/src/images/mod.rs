@@ -4,6 +4,7 @@
 //! replaced at compile time, and the only time is `SOURCE_DATE_EPOCH` or that of the commit.
 
 mod check;
+mod compiler;
 mod elf;
 mod layer;
 mod layout;
@@ -21,12 +22,13 @@ use metal3_files::workspace;
 use metal3_flags::version::version;
 use serde_json::Value;
 
+use self::compiler::Compiler;
 use self::layout::{Facts, Layout};
 use self::program::{Architecture, Build, architecture};
 use crate::run::{git, succeed};
 pub(crate) use layer::{Entry, archive, compressed};
 pub(crate) use layout::sha256;
-pub(crate) use program::RELEASED;
+pub(crate) use program::{RELEASED, native};
 pub(crate) use registry::{Registry, is_loopback, push, pushed, read_whole};
 pub(crate) use written::Written;
 
@@ -57,12 +59,6 @@ pub(crate) struct Options {
     epoch: Option<u64>,
 }
 
-/// The architecture of this machine.
-pub(crate) fn native() -> Result<&'static str> {
-    let native = program::ARCHITECTURES.iter().find(|known| known.is_native());
-    native.map(|known| known.name).context("no image is for this machine")
-}
-
 /// Builds the program of one architecture and prints its path.
 pub(crate) fn program(name: &str, compiled: &Compiled) -> Result<bool> {
     let root = workspace::root()?;
@@ -88,6 +84,25 @@ pub(crate) fn size(features: &[&str], compiled: &Compiled) -> Result<u64> {
     let program = build.program(architecture(native()?)?)?;
     let size = fs::metadata(&program).with_context(|| format!("read {}", program.display()))?;
     Ok(size.len())
+}
+
+/// The compilers of the images, one text: that of all architectures, or of each.
+pub(crate) fn compilers(root: &Path, architectures: &[String]) -> Result<String> {
+    let version = |name: &String| Compiler::of(root, architecture(name)?)?.version(root);
+    let versions = architectures.iter().map(version).collect::<Result<Vec<_>>>()?;
+    Ok(joined(architectures, &versions))
+}
+
+fn joined(architectures: &[String], versions: &[String]) -> String {
+    match versions.split_first() {
+        Some((first, others)) if others.iter().all(|other| other == first) => first.clone(),
+        _ => {
+            let each = architectures.iter().zip(versions);
+            each.map(|(name, version)| format!("{name}: {version}"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        }
+    }
 }
 
 /// Writes the layout into a folder.

@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
+use super::compiler::Compiler;
 use super::elf;
 use crate::tools;
 
@@ -18,7 +19,7 @@ pub(crate) struct Architecture {
     pub(super) name: &'static str,
     variant: Option<&'static str>,
     /// Its name for the compiler. Named even on the same machine, so that flags do not reach build scripts and macros.
-    triple: &'static str,
+    pub(super) triple: &'static str,
     /// Its number in an executable.
     machine: u16,
     /// C compiler and linker, with the Debian packages that contain them and the static C library.
@@ -77,6 +78,12 @@ pub(crate) fn architecture(name: &str) -> Result<&'static Architecture> {
     known.with_context(|| format!("`{name}` is not an architecture of the images: amd64 or arm64"))
 }
 
+/// The architecture of this machine.
+pub(crate) fn native() -> Result<&'static str> {
+    let native = ARCHITECTURES.iter().find(|known| known.is_native());
+    native.map(|known| known.name).context("no image is for this machine")
+}
+
 /// The features of the released program: all but the sandbox.
 pub(crate) const RELEASED: [&str; 3] = ["--no-default-features", "--features", "plugin"];
 
@@ -99,11 +106,7 @@ pub(crate) struct Build<'a> {
 impl Build<'_> {
     /// Builds the program of an architecture; returns its path. The error says why it cannot be built here.
     pub(crate) fn program(&self, architecture: &Architecture) -> Result<PathBuf> {
-        let sysroot = sysroot(self.root)?;
-        let library = sysroot.join("lib/rustlib").join(architecture.triple).join("lib");
-        if !library.is_dir() {
-            standard_library(architecture.triple)?;
-        }
+        let compiler = Compiler::of(self.root, architecture)?;
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo
             .args(["build", "--quiet", "--locked", "--package", "metal3-manager"])
@@ -117,7 +120,8 @@ impl Build<'_> {
             ])
             .arg(self.target)
             .current_dir(self.root)
-            .env("CARGO_ENCODED_RUSTFLAGS", self.flags(&sysroot, architecture))
+            .env("RUSTC", &compiler.program)
+            .env("CARGO_ENCODED_RUSTFLAGS", self.flags(&compiler.sysroot, architecture))
             .env("CARGO_INCREMENTAL", "0")
             // Debug information contains the folder of the checkout. Names of functions remain.
             .env("CARGO_PROFILE_DEV_DEBUG", "false");
@@ -173,42 +177,6 @@ impl Build<'_> {
         }
         flags
     }
-}
-
-/// The folder of the compiler that builds the checkout.
-fn sysroot(root: &Path) -> Result<PathBuf> {
-    let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(compiler)
-        .args(["--print", "sysroot"])
-        .current_dir(root)
-        .output()
-        .context("run rustc")?;
-    ensure!(
-        output.status.success(),
-        "rustc: {}",
-        String::from_utf8_lossy(&output.stderr).trim()
-    );
-    Ok(PathBuf::from(String::from_utf8(output.stdout)?.trim()))
-}
-
-/// Adds the standard library of another architecture to the toolchain.
-fn standard_library(triple: &str) -> Result<()> {
-    // Without an answer of its server rustup waits for ever.
-    let added = Command::new("timeout")
-        .args(["300", "rustup", "target", "add", triple])
-        .output();
-    let why = match added {
-        Ok(output) if output.status.success() => return Ok(()),
-        Ok(output) => {
-            let text = String::from_utf8_lossy(&output.stderr);
-            text.lines().last().unwrap_or("no answer within 300 s").to_owned()
-        }
-        Err(error) => error.to_string(),
-    };
-    bail!(
-        "the compiler has no standard library for {triple}, and `rustup target add {triple}` failed: {why}. Run it where \
-         rustup reaches its server, or set RUSTC to a compiler of the distribution that has one"
-    )
 }
 
 /// Reads a program, and checks that it is one of the architecture that needs no library.

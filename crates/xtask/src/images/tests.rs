@@ -215,3 +215,11 @@ fn an_unknown_architecture_is_named() {
     let error = architecture("riscv64").unwrap_err().to_string();
     assert!(error.contains("riscv64") && error.contains("amd64 or arm64"), "{error}");
 }
+
+#[test]
+fn compiler_is_named_once_or_for_each_architecture() {
+    let names = ["amd64", "arm64"].map(str::to_owned);
+    for (versions, wanted) in [(["a", "a"], "a"), (["a", "b"], "amd64: a, arm64: b")] {
+        assert_eq!(joined(&names, &versions.map(str::to_owned)), wanted);
+    }
+}

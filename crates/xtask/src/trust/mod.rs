@@ -80,20 +80,23 @@ pub(crate) fn sign(release: &Release, images: &Path, origin: &Origin) -> Result<
     let installed = installed::only(&installed::of(&release.folder)?)?;
     let image = installed.at(&release.registry);
     let repository = installed.repository(&release.registry);
-    let layout = Written::read(images)?.at(repository)?;
+    let written = Written::read(images)?;
+    let layout = written.at(repository)?;
     ensure!(
         image == layout,
         "the manifests install {image}, and the layout is {layout}: run `make release-check`"
     );
-    sign_files(release.cosign(), release, &root, origin)?;
+    sign_files(release.cosign(), release, (&root, &written.architectures), origin)?;
     pushed(images, repository)?;
     sign_image(release.cosign(), release, &image)?;
     println!("{image}: signed and attested");
     Ok(true)
 }
 
-fn sign_files(cosign: Cosign<'_>, release: &Release, root: &Path, origin: &Origin) -> Result<()> {
-    let predicate = provenance::of(root, &origin.source, &origin.builder)?;
+/// `built`: the checkout, and the architectures of the images.
+fn sign_files(cosign: Cosign<'_>, release: &Release, built: (&Path, &[String]), origin: &Origin) -> Result<()> {
+    let (root, architectures) = built;
+    let predicate = provenance::of(root, architectures, &origin.source, &origin.builder)?;
     write(
         &release.folder.join(Kind::Provenance.file()),
         format!("{predicate:#}\n"),

@@ -5,14 +5,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use metal3_flags::version::version;
 use serde_json::{Value, json};
 
-use crate::images::sha256;
-use crate::run::{git, succeed};
+use crate::images::{compilers, sha256};
+use crate::run::git;
 
 /// The description of the build, which a reader of the predicate looks up.
 const BUILD_TYPE: &str = "docs/releasing.md#signatures";
@@ -66,8 +65,8 @@ impl Built {
     }
 }
 
-/// The predicate of a clean checkout.
-pub(super) fn of(root: &Path, source: &str, builder: &str) -> Result<Value> {
+/// The predicate of a clean checkout, for images of these architectures.
+pub(super) fn of(root: &Path, architectures: &[String], source: &str, builder: &str) -> Result<Value> {
     let pin = |name: &str| -> Result<(String, String)> {
         let content = fs::read(root.join(name)).with_context(|| format!("read {name}"))?;
         Ok((
@@ -80,9 +79,7 @@ pub(super) fn of(root: &Path, source: &str, builder: &str) -> Result<Value> {
         revision: git(root, &["rev-parse", "HEAD"])?,
         source: source.to_owned(),
         builder: builder.to_owned(),
-        compiler: succeed(Command::new("rustc").arg("--version").current_dir(root))?
-            .trim()
-            .to_owned(),
+        compiler: compilers(root, architectures)?,
         pins: PINS.into_iter().map(pin).collect::<Result<_>>()?,
     }))
 }

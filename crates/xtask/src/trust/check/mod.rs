@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::cosign::{Cosign, Kind};
 use super::{Origin, Release, read, sign_files, sign_image, verified, write};
-use crate::images::{Registry, pushed, stand_in};
+use crate::images::{Registry, Written, pushed, stand_in};
 use crate::release::{self, chart};
 use crate::run::{next_to, succeed};
 use crate::{plugin, sbom};
@@ -145,7 +145,9 @@ impl<'a> Scene<'a> {
             builder: "https://builder.example/check".to_owned(),
         };
         let signing = self.release(folder, self.private(Key::Own));
-        sign_files(self.cosign(), &signing, &workspace::root()?, &origin)?;
+        let written = Written::read(&self.options.images)?;
+        let built = (workspace::root()?, written.architectures);
+        sign_files(self.cosign(), &signing, (&built.0, &built.1), &origin)?;
         sign_image(self.cosign(), &signing, &self.image)
     }
 
