@@ -79,6 +79,7 @@ pub(super) fn judge(folder: &Path, architecture: &Architecture, facts: &Facts) -
         (&config, "/config/Entrypoint/0", ENTRYPOINT),
         (&image, "/Labels/org.opencontainers.image.revision", &facts.revision),
         (&image, "/Labels/org.opencontainers.image.version", &facts.version),
+        (&image, "/Labels/org.opencontainers.image.source", &facts.source),
         (&image, "/Labels/org.opencontainers.image.licenses", "Apache-2.0"),
     ] {
         let found = document.pointer(at).and_then(Value::as_str);

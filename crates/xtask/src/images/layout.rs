@@ -30,6 +30,11 @@ pub(super) const TAG: &str = "org.opencontainers.image.ref.name";
 /// The commit that an index or image was built from.
 pub(super) const REVISION: &str = "org.opencontainers.image.revision";
 
+/// Where its source is.
+pub(super) const SOURCE: &str = "org.opencontainers.image.source";
+/// That of an image for this machine alone, like the registry of the manifests without `IMAGE`. It is not released.
+pub(crate) const NO_SOURCE: &str = "https://localhost/metal3/capm3";
+
 /// What the annotations and labels of the images say.
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
@@ -38,7 +43,7 @@ pub(super) struct Facts {
     /// The commit.
     pub(super) revision: String,
     /// URL of the source.
-    pub(super) source: Option<String>,
+    pub(super) source: String,
     /// Seconds since 1970: `SOURCE_DATE_EPOCH`, or the time of the commit.
     pub(super) created: u64,
 }
@@ -52,17 +57,14 @@ impl Facts {
 
     /// The same set as labels of the images and as annotations of manifests and index.
     fn annotations(&self) -> Result<Value> {
-        let mut all = json!({
+        Ok(json!({
             "org.opencontainers.image.created": self.created()?,
             "org.opencontainers.image.licenses": LICENCES,
             REVISION: self.revision,
+            SOURCE: self.source,
             "org.opencontainers.image.title": TITLE,
             "org.opencontainers.image.version": self.version,
-        });
-        if let (Some(source), Value::Object(members)) = (&self.source, &mut all) {
-            members.insert("org.opencontainers.image.source".to_owned(), source.as_str().into());
-        }
-        Ok(all)
+        }))
     }
 }
 

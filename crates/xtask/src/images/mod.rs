@@ -27,7 +27,7 @@ use self::layout::{Facts, Layout};
 use self::program::{Architecture, Build, architecture};
 use crate::run::{git, succeed};
 pub(crate) use layer::{Entry, archive, compressed};
-pub(crate) use layout::sha256;
+pub(crate) use layout::{NO_SOURCE, sha256};
 pub(crate) use program::{RELEASED, native};
 pub(crate) use registry::{Registry, is_loopback, push, pushed, read_whole};
 pub(crate) use written::Written;
@@ -188,7 +188,10 @@ fn facts(root: &Path, options: &Options) -> Result<Facts> {
     Ok(Facts {
         version: version(),
         revision,
-        source: Some(options.source.clone()).filter(|source| !source.is_empty()),
+        source: match options.source.as_str() {
+            "" => layout::NO_SOURCE.to_owned(),
+            source => source.to_owned(),
+        },
         created,
     })
 }
@@ -198,7 +201,7 @@ pub(crate) fn stand_in(folder: &Path, text: &str) -> Result<()> {
     let facts = Facts {
         version: "v0.0.0".to_owned(),
         revision: text.to_owned(),
-        source: None,
+        source: layout::NO_SOURCE.to_owned(),
         created: 0,
     };
     let programs = [(architecture("amd64")?, text.as_bytes().to_vec())];

@@ -8,7 +8,7 @@ fn facts() -> Facts {
     Facts {
         version: "v1.2.3".to_owned(),
         revision: "0123abc".to_owned(),
-        source: Some("https://example.org/source".to_owned()),
+        source: "https://example.org/source".to_owned(),
         created: 1_700_000_000,
     }
 }
@@ -52,7 +52,7 @@ fn a_layout_depends_on_the_programs_and_facts_alone() {
     let changes: [fn(&mut Facts); 4] = [
         |facts| facts.version.push('1'),
         |facts| facts.revision.push('1'),
-        |facts| facts.source = None,
+        |facts| facts.source.push('1'),
         |facts| facts.created += 1,
     ];
     for change in changes {

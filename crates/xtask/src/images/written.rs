@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::layer;
-use super::layout::{REVISION, TAG, sha256};
+use super::layout::{REVISION, SOURCE, TAG, sha256};
 
 /// A layout in a folder.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub(crate) struct Written {
     pub(crate) digest: String,
     /// The commit that the images were built from. It ends in `-dirty` if the checkout had changes.
     pub(crate) revision: String,
+    /// URL of the source.
+    pub(crate) source: String,
     /// The architectures of the images.
     pub(crate) architectures: Vec<String>,
     /// The images, in the same order.
@@ -44,6 +46,7 @@ impl Written {
         Ok(Self {
             tag: annotation(entry, TAG).context("the layout names no tag")?,
             revision: annotation(&index, REVISION).context("the index names no commit")?,
+            source: annotation(&index, SOURCE).context("the index names no source")?,
             architectures: member("/platform/architecture").collect(),
             manifests: member("/digest").collect(),
             digest,

@@ -10,7 +10,7 @@ use metal3_flags::version::version;
 use serde_json::Value;
 
 use super::installed::{self, Installed};
-use crate::images::Written;
+use crate::images::{NO_SOURCE, Written};
 use crate::plugin;
 use crate::release::{chart, clusterctl};
 use crate::run::git;
@@ -33,10 +33,11 @@ struct Facts {
     /// The version that is to be released; empty if none was named.
     wanted: String,
     changelog: String,
-    /// Tag, digest and commit of the images.
+    /// Tag, digest, commit and source of the images.
     tag: String,
     digest: String,
     revision: String,
+    source: String,
     /// The versions of each part of the folder: what clusterctl finds, the charts, the plugin.
     parts: BTreeMap<String, Vec<String>>,
     /// Archives of the plugin that should be there, and that are.
@@ -83,6 +84,7 @@ fn facts(folder: &Path, images: &Path, wanted: &str) -> Result<Facts> {
         tag: written.tag,
         digest: written.digest,
         revision: written.revision,
+        source: written.source,
     })
 }
 
@@ -129,6 +131,9 @@ fn of_images(facts: &Facts) -> Vec<String> {
             "the images were built from {}, and this is {head}: run `make images`",
             facts.revision
         ));
+    }
+    if facts.source == NO_SOURCE {
+        problems.push("the images name no source: set SOURCE to its URL, and run `make images`".to_owned());
     }
     if facts.installed.is_empty() {
         problems.push("no manifest installs an image: run `make release chart`".to_owned());

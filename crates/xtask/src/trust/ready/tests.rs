@@ -20,6 +20,7 @@ fn ready() -> Facts {
         tag: "v1.15.0".to_owned(),
         digest: "sha256:ab".to_owned(),
         revision: "c0ffee".to_owned(),
+        source: "https://git.example/metal3".to_owned(),
         parts: parts.map(|part| (part.to_owned(), vec!["v1.15.0".to_owned()])).into(),
         archives: (archives.clone(), archives),
         installed: installed("registry.example/capm3@sha256:ab"),
@@ -35,7 +36,7 @@ fn what_keeps_a_release_back_is_named() {
     let mut named = ready();
     "v1.15.0".clone_into(&mut named.wanted);
     assert_eq!(problems(&named), Vec::<String>::new());
-    let cases: [(&str, Change); 14] = [
+    let cases: [(&str, Change); 15] = [
         ("not committed", |facts| facts.changed = " M README.md".to_owned()),
         ("set CAPM3_PATCH", |facts| "v1.15.0-dev".clone_into(&mut facts.version)),
         ("this is v1.15.0, not v1.14.3", |facts| {
