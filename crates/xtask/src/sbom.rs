@@ -20,12 +20,55 @@ const PROGRAM: &str = "metal3-manager";
 /// Writes the document.
 pub(crate) fn run(path: &Path) -> Result<bool> {
     let root = workspace::root()?;
+    let packages = packages(&tree(&root, "normal,build")?);
+    let document = document(&packages, &checksums(&documents::text(&root.join("Cargo.lock"))?));
+    fs::write(path, format!("{document:#}\n")).with_context(|| format!("write {}", path.display()))?;
+    println!("{}: {} packages", path.display(), packages.len());
+    Ok(true)
+}
+
+/// The same packages in the form of `cargo auditable`, for the program itself.
+pub(crate) fn audited(root: &Path) -> Result<Value> {
+    let (all, at_run) = (tree(root, "normal,build")?, tree(root, "normal")?);
+    let checksums = checksums(&documents::text(&root.join("Cargo.lock"))?);
+    Ok(listed(&packages(&all), &packages(&at_run), &checksums))
+}
+
+/// `at_run`: those that are not only for the build.
+fn listed(
+    all: &BTreeMap<Package, String>,
+    at_run: &BTreeMap<Package, String>,
+    checksums: &BTreeMap<Package, String>,
+) -> Value {
+    let package = |package: &Package| {
+        let (name, version) = package;
+        let source = if checksums.contains_key(package) {
+            "crates.io"
+        } else {
+            "local"
+        };
+        let kind = if at_run.contains_key(package) {
+            "runtime"
+        } else {
+            "build"
+        };
+        let mut listed = json!({ "name": name, "version": version, "source": source, "kind": kind });
+        if let (PROGRAM, Value::Object(members)) = (name.as_str(), &mut listed) {
+            members.insert("root".to_owned(), true.into());
+        }
+        listed
+    };
+    json!({ "packages": all.keys().map(package).collect::<Vec<_>>() })
+}
+
+/// The packages of the released program, as cargo prints them.
+fn tree(root: &Path, edges: &str) -> Result<String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["tree", "--locked", "--package", PROGRAM, "--target", "all"])
         .args(RELEASED)
-        .args(["--edges", "normal,build", "--prefix", "none", "--format", "{p}|{l}"])
-        .current_dir(&root)
+        .args(["--edges", edges, "--prefix", "none", "--format", "{p}|{l}"])
+        .current_dir(root)
         .output()
         .context("run cargo tree")?;
     ensure!(
@@ -33,11 +76,7 @@ pub(crate) fn run(path: &Path) -> Result<bool> {
         "cargo tree: {}",
         String::from_utf8_lossy(&output.stderr).trim()
     );
-    let packages = packages(&String::from_utf8(output.stdout)?);
-    let document = document(&packages, &checksums(&documents::text(&root.join("Cargo.lock"))?));
-    fs::write(path, format!("{document:#}\n")).with_context(|| format!("write {}", path.display()))?;
-    println!("{}: {} packages", path.display(), packages.len());
-    Ok(true)
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// Name and version.
@@ -102,6 +141,23 @@ fn document(packages: &BTreeMap<Package, String>, checksums: &BTreeMap<Package, 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn program_lists_the_packages_with_their_source_and_purpose() {
+        let at_run = packages("metal3-manager v0.1.0 (/checkout)|Apache-2.0\nserde v1.0.1|MIT\n");
+        let mut all = at_run.clone();
+        all.extend(packages("cc v1.2.0|MIT\n"));
+        let lock = "[[package]]\nname = \"serde\"\nversion = \"1.0.1\"\nchecksum = \"ab\"\n\n\
+                    [[package]]\nname = \"cc\"\nversion = \"1.2.0\"\nchecksum = \"cd\"\n";
+        assert_eq!(
+            listed(&all, &at_run, &checksums(lock)),
+            json!({ "packages": [
+                { "name": "cc", "version": "1.2.0", "source": "crates.io", "kind": "build" },
+                { "name": "metal3-manager", "version": "0.1.0", "source": "local", "kind": "runtime", "root": true },
+                { "name": "serde", "version": "1.0.1", "source": "crates.io", "kind": "runtime" },
+            ] })
+        );
+    }
 
     #[test]
     fn a_package_is_listed_once_with_version_licence_and_checksum() {

@@ -1,17 +1,18 @@
-//! Checks of a layout: a second build in another folder, and what `skopeo` and the program itself print.
+//! Checks of a layout: a second build in another folder, and what `skopeo`, `umoci` and the program itself print.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
+use metal3_files::workspace;
 use serde_json::Value;
 
 use super::layout::{ENTRYPOINT, Facts, Layout, USER};
 use super::program::Architecture;
-use super::{Options, layer_of, layout_of, start};
+use super::{Options, audit, layout_of, start};
 use crate::run::{next_to, succeed};
-use crate::tools;
+use crate::{sbom, tools};
 
 /// Builds a clone of the checkout in another folder. The error names the files that differ.
 pub(super) fn again(root: &Path, first: &Layout, options: &Options) -> Result<()> {
@@ -54,6 +55,46 @@ fn scratch(root: &Path, options: &Options, name: &str) -> Result<std::path::Path
     }
 }
 
+/// Has `umoci`, which reads no index, unpack the image of an architecture; returns the path of its entry point.
+fn unpacked(folder: &Path, scratch: &Path, architecture: &Architecture, facts: &Facts) -> Result<PathBuf> {
+    tools::install("umoci", &["umoci"])?;
+    let (single, bundle) = (scratch.join("image"), scratch.join("bundle"));
+    fs::create_dir_all(scratch).with_context(|| format!("create {}", scratch.display()))?;
+    let image = |layout: &Path| format!("{}:{}", layout.display(), facts.version);
+    succeed(
+        Command::new("skopeo")
+            .args([
+                "--override-os",
+                "linux",
+                "--override-arch",
+                architecture.name,
+                "copy",
+                "--quiet",
+            ])
+            .args([format!("oci:{}", image(folder)), format!("oci:{}", image(&single))]),
+    )?;
+    succeed(
+        Command::new("umoci")
+            .args(["unpack", "--rootless", "--image", &image(&single)])
+            .arg(&bundle),
+    )?;
+    entry_point(&bundle)
+}
+
+/// The path of the entry point of a bundle, which is its only file.
+fn entry_point(bundle: &Path) -> Result<PathBuf> {
+    let settings = bundle.join("config.json");
+    let text = fs::read(&settings).with_context(|| format!("read {}", settings.display()))?;
+    let settings: Value = serde_json::from_slice(&text).context("read the settings of the bundle")?;
+    let started = settings.pointer("/process/args/0").and_then(Value::as_str);
+    ensure!(started == Some(ENTRYPOINT), "umoci reads {started:?} as entry point");
+    let root = bundle.join("rootfs");
+    let files = fs::read_dir(&root).with_context(|| format!("list {}", root.display()))?;
+    let count = files.count();
+    ensure!(count == 1, "umoci unpacks {count} files, not one");
+    Ok(root.join(ENTRYPOINT.trim_start_matches('/')))
+}
+
 /// `skopeo` reads user, entry point, labels and layer of an architecture; the program in the layer starts.
 pub(super) fn judge(folder: &Path, architecture: &Architecture, facts: &Facts) -> Result<()> {
     tools::install("skopeo", &["skopeo"])?;
@@ -87,21 +128,28 @@ pub(super) fn judge(folder: &Path, architecture: &Architecture, facts: &Facts) -
     }
     let layers = image.get("Layers").and_then(Value::as_array).map_or(0, Vec::len);
     ensure!(layers == 1, "skopeo reads {layers} layers, not one");
-    let unpacked = next_to(folder, architecture.name);
-    layer_of(&image, folder, &unpacked)?;
-    let program = unpacked.join(ENTRYPOINT.trim_start_matches('/'));
-    let printed = start(&program, architecture, "--version");
-    let help = start(&program, architecture, "--help");
-    fs::remove_dir_all(&unpacked).with_context(|| format!("remove {}", unpacked.display()))?;
-    let printed = printed?;
+    let scratch = next_to(folder, architecture.name);
+    let printed = unpacked(folder, &scratch, architecture, facts).and_then(|program| {
+        let listed = audit::read(&program, architecture)?;
+        ensure!(
+            listed == sbom::audited(&workspace::root()?)?,
+            "the program lists other packages than those of the lock file"
+        );
+        let printed = start(&program, architecture, "--version")?;
+        Ok((printed, start(&program, architecture, "--help")?))
+    });
+    if scratch.exists() {
+        fs::remove_dir_all(&scratch).with_context(|| format!("remove {}", scratch.display()))?;
+    }
+    let (printed, help) = printed?;
     ensure!(
         printed.trim() == format!("capm3 {}", facts.version),
         "the program prints `{}`",
         printed.trim()
     );
-    ensure!(help?.contains("--controllers"), "the program does not print its flags");
+    ensure!(help.contains("--controllers"), "the program does not print its flags");
     println!(
-        "linux/{}: skopeo reads it, and it starts: {}",
+        "linux/{}: skopeo reads it, umoci unpacks it, it lists its packages, and starts: {}",
         architecture.name,
         printed.trim()
     );

@@ -3,6 +3,7 @@
 //! An image contains one static file. The same commit gives the same bytes in every folder: paths of the machine are
 //! replaced at compile time, and the only time is `SOURCE_DATE_EPOCH` or that of the commit.
 
+mod audit;
 mod check;
 mod compiler;
 mod elf;
@@ -20,12 +21,12 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use metal3_files::workspace;
 use metal3_flags::version::version;
-use serde_json::Value;
 
 use self::compiler::Compiler;
 use self::layout::{Facts, Layout};
 use self::program::{Architecture, Build, architecture};
 use crate::run::{git, succeed};
+use crate::sbom;
 pub(crate) use layer::{Entry, archive, compressed};
 pub(crate) use layout::{NO_SOURCE, sha256};
 pub(crate) use program::{RELEASED, native};
@@ -152,11 +153,13 @@ fn layout_of(root: &Path, target: &Path, options: &Options) -> Result<Option<Lay
         profile: &options.compiled.profile,
         features: &program::RELEASED,
     };
+    let packages = sbom::audited(root)?;
     let (mut programs, mut missing) = (Vec::new(), 0);
     for name in &options.architectures {
         let architecture = architecture(name)?;
         match build
             .program(architecture)
+            .and_then(|path| audit::embed(&path, architecture, &packages))
             .and_then(|path| program::read(&path, architecture))
         {
             Ok(program) => programs.push((architecture, program)),
@@ -229,14 +232,6 @@ fn write(layout: &Layout, folder: &Path) -> Result<()> {
         fs::write(&path, content).with_context(|| format!("write {}", path.display()))?;
     }
     Ok(())
-}
-
-/// Unpacks the only layer of an image, as `skopeo inspect` names it, with `tar`.
-fn layer_of(image: &Value, layout: &Path, to: &Path) -> Result<()> {
-    let digest = image.pointer("/Layers/0").and_then(Value::as_str).unwrap_or_default();
-    let blob = layout.join("blobs/sha256").join(digest.trim_start_matches("sha256:"));
-    fs::create_dir_all(to).with_context(|| format!("create {}", to.display()))?;
-    succeed(Command::new("tar").arg("-xzf").arg(blob).arg("-C").arg(to)).map(drop)
 }
 
 /// Runs the program of an architecture, on another machine in an emulator.

@@ -23,7 +23,7 @@ pub(crate) struct Architecture {
     /// Its number in an executable.
     machine: u16,
     /// C compiler and linker, with the Debian packages that contain them and the static C library.
-    compiler: (&'static str, &'static [&'static str]),
+    pub(super) compiler: (&'static str, &'static [&'static str]),
     /// Whether the compiler's own linker is the default.
     is_linked_by_lld: bool,
     /// The program that runs its executables on another machine, with its Debian package.

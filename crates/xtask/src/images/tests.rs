@@ -1,5 +1,5 @@
 use metal3_files::documents;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::layout::{ENTRYPOINT, USER, sha256};
 use super::*;
