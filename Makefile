@@ -410,10 +410,12 @@ push: tools ## copy the images to REGISTRY=host/name, and print the image
 
 # CHARTS: the output folder. The charts are a part of the release.
 CHARTS ?= $(RELEASE)/charts
-.PHONY: chart chart-check kustomize-check
-chart: tools ## write the Helm charts metal3-rs-crds and metal3-rs, for IMAGE, into CHARTS
+push-charts: tools ## copy the charts in CHARTS next to the images in REGISTRY=host/path/name: oci://host/path/charts/CHART
+	@$(XTASK) push-charts "$(CHARTS)" --registry "$(REGISTRY)"
+.PHONY: push-charts chart chart-check kustomize-check
+chart: tools ## write the Helm charts metal3-rs-crds and metal3-rs and their archives, for IMAGE, into CHARTS
 	@$(XTASK) chart "$(CHARTS)" --image "$(IMAGE)"
-chart-check: stack-tools chart ## lint and render the charts with the real Helm, and compare with the components
+chart-check: stack-tools chart ## lint, render and pull the charts with the real Helm, and compare with the components
 	@helm=$$($(STACK) tool helm) && $(XTASK) chart-check "$(CHARTS)" --image "$(IMAGE)" --helm "$$helm"
 
 kustomize-check: stack-tools ## render manifests/default and its overlays with kubectl, and compare with the components

@@ -137,6 +137,14 @@ enum Command {
         #[arg(long)]
         only_name: bool,
     },
+    /// Copy the charts to a registry next to the images, and print each with its digest
+    PushCharts {
+        /// Folder of the charts
+        folder: PathBuf,
+        /// `HOST/NAME` of the images
+        #[arg(long)]
+        registry: String,
+    },
     /// Write the release manifests
     Release {
         /// Folder for the files
@@ -219,6 +227,7 @@ fn main() -> ExitCode {
             registry,
             only_name,
         } => images::push(&folder, &registry, only_name),
+        Command::PushCharts { folder, registry } => release::chart::push::run(&folder, &registry),
         Command::Release { folder, image } => release::run(&folder, &image),
         Command::ReleaseCheck { folder, images, wanted } => trust::ready(&folder, &images, &wanted),
         Command::Sbom { path } => sbom::run(&path),

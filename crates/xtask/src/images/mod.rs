@@ -30,7 +30,7 @@ use crate::sbom;
 pub(crate) use layer::{Entry, archive, compressed};
 pub(crate) use layout::{NO_SOURCE, sha256};
 pub(crate) use program::{RELEASED, native};
-pub(crate) use registry::{Registry, is_loopback, push, pushed, read_whole};
+pub(crate) use registry::{Registry, copy_layout, is_loopback, push, pushed, read_whole};
 pub(crate) use written::Written;
 
 /// How the program is built.

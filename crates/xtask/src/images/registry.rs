@@ -25,10 +25,15 @@ pub(crate) fn push(folder: &Path, repository: &str, is_name_only: bool) -> Resul
 
 /// The pushed image by its digest.
 pub(crate) fn pushed(folder: &Path, repository: &str) -> Result<String> {
-    tools::install("skopeo", &["skopeo"])?;
     let written = Written::read(folder)?;
     let by_digest = written.at(repository)?;
-    let Written { tag, digest, .. } = written;
+    copy_layout(folder, &written.tag, &written.digest, repository)?;
+    Ok(by_digest)
+}
+
+/// Copies what a layout has under this tag to `HOST/NAME`, and requires that the registry serves the digest.
+pub(crate) fn copy_layout(folder: &Path, tag: &str, digest: &str, repository: &str) -> Result<()> {
+    tools::install("skopeo", &["skopeo"])?;
     let image = format!("docker://{repository}:{tag}");
     // A registry on this machine usually has no certificate.
     let verify = format!("--dest-tls-verify={}", !is_loopback(repository));
@@ -44,7 +49,7 @@ pub(crate) fn pushed(folder: &Path, repository: &str) -> Result<String> {
         found == digest,
         "{image} is {found} in the registry, and {digest} in the layout"
     );
-    Ok(by_digest)
+    Ok(())
 }
 
 /// Reads every byte of an image in a registry, which must have the digests that the image names.

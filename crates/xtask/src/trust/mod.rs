@@ -23,11 +23,14 @@ use serde_json::Value;
 use self::cosign::{Cosign, Kind};
 use self::provenance::Built;
 use crate::images::{Written, pushed, read_whole};
+use crate::release::chart::push;
 use crate::run::git;
 pub(crate) use check::{Options, run as check};
 pub(crate) use ready::run as ready;
 pub(crate) use sums::run as sums;
 
+/// The folder of the charts in a release.
+const CHARTS: &str = "charts";
 const SIGNATURE: &str = "SHA256SUMS.sig";
 
 /// What is signed or verified.
@@ -90,6 +93,7 @@ pub(crate) fn sign(release: &Release, images: &Path, origin: &Origin) -> Result<
     pushed(images, repository)?;
     sign_image(release.cosign(), release, &image)?;
     println!("{image}: signed and attested");
+    sign_charts(release.cosign(), release, repository)?;
     Ok(true)
 }
 
@@ -120,6 +124,27 @@ fn sign_image(cosign: Cosign<'_>, release: &Release, image: &str) -> Result<()> 
         .try_for_each(|kind| cosign.attest(&release.key, image, kind, &release.folder.join(kind.file())))
 }
 
+/// Pushes the charts of the release next to its images in a repository, and signs them.
+fn sign_charts(cosign: Cosign<'_>, release: &Release, repository: &str) -> Result<()> {
+    for chart in push::pushed(&release.folder.join(CHARTS), repository)? {
+        cosign.sign_image(&release.key, &chart)?;
+        println!("{chart}: signed");
+    }
+    Ok(())
+}
+
+/// Verifies the charts in the registry, which are those of the folder: their digest depends on its files alone.
+fn verify_charts(cosign: Cosign<'_>, release: &Release, repository: &str) -> Result<()> {
+    for chart in push::names(&release.folder.join(CHARTS), repository)? {
+        cosign
+            .verify_image(&release.key, &chart)
+            .with_context(|| format!("the signature of the chart {chart}"))?;
+        read_whole(&chart)?;
+        println!("{chart}: as signed");
+    }
+    Ok(())
+}
+
 /// Verifies the files of a release, its version if one is wanted, and the image that its manifests install.
 pub(crate) fn verify(release: &Release, wanted: &str) -> Result<bool> {
     verified(release.cosign(), release, wanted)?;
@@ -132,6 +157,7 @@ fn verified(cosign: Cosign<'_>, release: &Release, wanted: &str) -> Result<()> {
     built.require(wanted)?;
     let image = installed::only(&installed::of(&release.folder)?)?;
     verify_image(cosign, release, &image.at(&release.registry))?;
+    verify_charts(cosign, release, image.repository(&release.registry))?;
     println!(
         "{}: {} of commit {}",
         release.folder.display(),

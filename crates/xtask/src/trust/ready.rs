@@ -9,9 +9,11 @@ use metal3_files::{documents, workspace};
 use metal3_flags::version::version;
 use serde_json::Value;
 
+use super::CHARTS;
 use super::installed::{self, Installed};
 use crate::images::{NO_SOURCE, Written};
 use crate::plugin;
+use crate::release::chart::package;
 use crate::release::{chart, clusterctl};
 use crate::run::git;
 
@@ -40,6 +42,8 @@ struct Facts {
     source: String,
     /// The versions of each part of the folder: what clusterctl finds, the charts, the plugin.
     parts: BTreeMap<String, Vec<String>>,
+    /// What is wrong with the archives of the charts.
+    packaged: Option<String>,
     /// Archives of the plugin that should be there, and that are.
     archives: (Vec<String>, Vec<String>),
     /// Images in the manifests.
@@ -75,6 +79,9 @@ fn facts(folder: &Path, images: &Path, wanted: &str) -> Result<Facts> {
         changelog: documents::text(&root.join(CHANGES))?,
         parts: parts(folder)?,
         archives: (archives.collect(), plugin::archives(folder)?),
+        packaged: package::written(&folder.join(CHARTS))
+            .err()
+            .map(|error| format!("{error:#}")),
         installed: installed::of(folder)?,
         definitions: match &previous {
             Some(commit) => changed_definitions(&root, commit)?,
@@ -163,6 +170,7 @@ fn of_parts(facts: &Facts) -> Vec<String> {
             format!("{part} has {found}, not {version} alone: empty RELEASE and run `make release chart plugin`")
         })
         .collect();
+    problems.extend(facts.packaged.clone());
     let (wanted, found) = &facts.archives;
     if wanted != found {
         problems.push(format!(
@@ -243,7 +251,7 @@ fn parts(folder: &Path) -> Result<BTreeMap<String, Vec<String>>> {
     for provider in clusterctl::folders() {
         parts.insert(provider.to_owned(), entries(&folder.join(provider))?);
     }
-    let charts = chart::CHARTS.map(|chart| (format!("charts/{chart}/Chart.yaml"), "/appVersion"));
+    let charts = chart::CHARTS.map(|chart| (format!("{CHARTS}/{chart}/Chart.yaml"), "/appVersion"));
     let plugin = (plugin::MANIFEST.to_owned(), "/spec/version");
     for (path, at) in charts.into_iter().chain([plugin]) {
         let file = folder.join(&path);

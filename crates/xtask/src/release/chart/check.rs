@@ -9,9 +9,10 @@ use anyhow::{Context, Result, bail, ensure};
 use metal3_files::documents;
 use serde_json::{Value, json};
 
-use super::{DEFINITIONS, PROGRAM, slots, tree};
+use super::{DEFINITIONS, PROGRAM, package, slots, tree};
 use crate::release::form::{Form, Key, key};
 use crate::release::layout::WATCHED;
+use crate::run::next_to;
 
 /// Namespace of the release: that of the components.
 const NAMESPACE: &str = "metal3-system";
@@ -30,6 +31,8 @@ pub(crate) fn run(folder: &Path, image: &str, helm: &Path) -> Result<bool> {
         let (accepted, text) = helm.answer("lint", chart, &["--strict"])?;
         ensure!(accepted, "helm lint {chart}: {text}");
     }
+    packaged(&helm, image)?;
+    super::push::check(folder, &helm.program)?;
     let forms = tree::forms();
     let mut compared = 0;
     for form in &forms {
@@ -222,6 +225,26 @@ const REFUSED: [(&str, &str, &str); 14] = [
     (PROGRAM, "ironic.caSecret=", "caSecret"),
     (DEFINITIONS, "certificates=none", "certificates"),
 ];
+
+/// Helm renders the archive of each chart as its folder, and the charts of another folder have the same archives.
+fn packaged(helm: &Helm, image: &str) -> Result<()> {
+    let other = next_to(&helm.charts, "again");
+    super::write(&other, image)?;
+    let (packages, again) = (package::written(&helm.charts)?, package::written(&other));
+    fs::remove_dir_all(&other).with_context(|| format!("remove {}", other.display()))?;
+    ensure!(packages == again?, "charts in another folder have other archives");
+    for package in &packages {
+        let of_folder = helm.answer("template", package.chart, &[])?;
+        ensure!(of_folder.0, "helm template {}: {}", package.chart, of_folder.1);
+        ensure!(
+            helm.answer("template", &package.file(), &[])? == of_folder,
+            "helm renders {} in another way than its folder",
+            package.file()
+        );
+    }
+    println!("charts: {} archives equal in two folders", packages.len());
+    Ok(())
+}
 
 /// The program, and the folder of the charts.
 struct Helm {

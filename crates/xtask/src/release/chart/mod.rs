@@ -6,6 +6,8 @@
 
 pub(crate) mod check;
 mod extras;
+pub(crate) mod package;
+pub(crate) mod push;
 mod slots;
 mod tree;
 mod values;
@@ -32,16 +34,17 @@ const PROGRAM: &str = "metal3-rs";
 /// The folders of both charts.
 pub(crate) const CHARTS: [&str; 2] = [DEFINITIONS, PROGRAM];
 
-/// Writes both charts into a folder, and prints their folders.
+/// Writes both charts into a folder, and prints their folders and archives.
 pub(crate) fn run(folder: &Path, image: &str) -> Result<bool> {
     write(folder, image)?;
-    for chart in CHARTS {
-        println!("{}", folder.join(chart).display());
+    for package in package::of(folder)? {
+        println!("{}", folder.join(package.chart).display());
+        println!("{}", folder.join(package.file()).display());
     }
     Ok(true)
 }
 
-/// Writes both charts into a folder.
+/// Writes both charts and their archives into a folder.
 pub(crate) fn write(folder: &Path, image: &str) -> Result<()> {
     // A template that is not written any more would be installed.
     for chart in CHARTS.map(|chart| folder.join(chart)) {
@@ -49,7 +52,8 @@ pub(crate) fn write(folder: &Path, image: &str) -> Result<()> {
             fs::remove_dir_all(&chart).with_context(|| format!("remove {}", chart.display()))?;
         }
     }
-    write_all(folder, files(image)).map(drop)
+    write_all(folder, files(image))?;
+    package::write(folder)
 }
 
 /// The files of both charts.

@@ -8,10 +8,14 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
 
 use super::super::cosign::Kind;
-use super::super::{SIGNATURE, installed, read, seal, sums, write};
+use super::super::{CHARTS, SIGNATURE, installed, read, seal, sums, write};
 use super::{Key, Scene, set};
 use crate::images::Written;
+use crate::release::chart::package;
 use crate::run::succeed;
+
+/// The values of the chart of the program.
+const VALUES: &str = "charts/metal3-rs/values.yaml";
 
 /// A changed copy of the release.
 struct Case {
@@ -21,7 +25,7 @@ struct Case {
     change: fn(&Scene<'_>, &Path) -> Result<()>,
 }
 
-const CASES: [Case; 13] = [
+const CASES: [Case; 15] = [
     Case {
         what: "a file with a changed byte",
         why: "sbom.cdx.json has other bytes",
@@ -95,6 +99,27 @@ const CASES: [Case; 13] = [
         change: |scene, folder| {
             let commit = "/buildDefinition/resolvedDependencies/0/digest/gitCommit";
             signed(scene, folder, |folder| rewrite(folder, Kind::Provenance, commit))
+        },
+    },
+    Case {
+        what: "charts that were changed and not pushed",
+        why: "the signature of the chart",
+        change: |scene, folder| {
+            signed(scene, folder, |folder| {
+                let text = fs::read_to_string(folder.join(VALUES)).context("read the values")?;
+                write(&folder.join(VALUES), text.replace("replicas: 2", "replicas: 1"))?;
+                package::write(&folder.join(CHARTS))
+            })
+        },
+    },
+    Case {
+        what: "an archive of a chart with other files than its folder",
+        why: "has other files than",
+        change: |scene, folder| {
+            signed(scene, folder, |folder| {
+                let text = fs::read_to_string(folder.join(VALUES)).context("read the values")?;
+                write(&folder.join(VALUES), text.replace("replicas: 2", "replicas: 1"))
+            })
         },
     },
     Case {

@@ -15,7 +15,7 @@ use metal3_files::workspace;
 use serde_json::Value;
 
 use super::cosign::{Cosign, Kind};
-use super::{Origin, Release, read, sign_files, sign_image, verified, write};
+use super::{Origin, Release, read, sign_charts, sign_files, sign_image, verified, write};
 use crate::images::{Registry, Written, pushed, stand_in};
 use crate::release::{self, chart};
 use crate::run::{next_to, succeed};
@@ -148,7 +148,8 @@ impl<'a> Scene<'a> {
         let written = Written::read(&self.options.images)?;
         let built = (workspace::root()?, written.architectures);
         sign_files(self.cosign(), &signing, (&built.0, &built.1), &origin)?;
-        sign_image(self.cosign(), &signing, &self.image)
+        sign_image(self.cosign(), &signing, &self.image)?;
+        sign_charts(self.cosign(), &signing, &self.repository)
     }
 
     fn sign_older(&self) -> Result<()> {

@@ -36,7 +36,7 @@ fn what_keeps_a_release_back_is_named() {
     let mut named = ready();
     "v1.15.0".clone_into(&mut named.wanted);
     assert_eq!(problems(&named), Vec::<String>::new());
-    let cases: [(&str, Change); 15] = [
+    let cases: [(&str, Change); 16] = [
         ("not committed", |facts| facts.changed = " M README.md".to_owned()),
         ("set CAPM3_PATCH", |facts| "v1.15.0-dev".clone_into(&mut facts.version)),
         ("this is v1.15.0, not v1.14.3", |facts| {
@@ -53,6 +53,12 @@ fn what_keeps_a_release_back_is_named() {
         }),
         ("the images were built from bad, and this is c0ffee", |facts| {
             "bad".clone_into(&mut facts.revision);
+        }),
+        ("metal3-rs-1.15.0.tgz has other files", |facts| {
+            facts.packaged = Some("metal3-rs-1.15.0.tgz has other files than metal3-rs".to_owned());
+        }),
+        ("the images name no source: set SOURCE", |facts| {
+            NO_SOURCE.clone_into(&mut facts.source);
         }),
         ("ipam-metal3 has v1.14.0, v1.15.0", |facts| {
             facts
