@@ -55,7 +55,7 @@ pub(crate) fn install(program: &str, packages: &[&str]) -> Result<()> {
 }
 
 /// The owner of this process is the owner of its folder in `/proc`.
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt as _;
     Path::new("/proc/self").metadata().is_ok_and(|own| own.uid() == 0)
 }

@@ -4,12 +4,14 @@
 //! It writes its own release, for the image that it pushes, so it touches no other.
 
 mod cases;
+mod offline;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use metal3_files::workspace;
 use serde_json::Value;
@@ -29,7 +31,15 @@ pub(crate) struct Options {
     /// The program `cosign`
     #[arg(long)]
     cosign: PathBuf,
+    /// Set by the command itself when it runs without a network
+    #[arg(long, hide = true)]
+    isolated: bool,
 }
+
+/// The flag of [`Options::isolated`].
+const ISOLATED: &str = "--isolated";
+/// How long the verification of a release takes at most, with all tools to hand.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// A signed release, and images with which its own is confused.
 struct Scene<'a> {
@@ -63,6 +73,10 @@ impl Key {
 }
 
 pub(crate) fn run(options: &Options) -> Result<bool> {
+    if !options.isolated {
+        return offline::again(ISOLATED);
+    }
+    offline::require()?;
     let work = next_to(&options.images, "check");
     if work.exists() {
         fs::remove_dir_all(&work).with_context(|| format!("remove {}", work.display()))?;
@@ -177,6 +191,22 @@ impl<'a> Scene<'a> {
         let mut skopeo = Command::new("skopeo");
         skopeo.args(["copy", "--quiet", "--src-tls-verify=false", "--dest-tls-verify=false"]);
         succeed(skopeo.args([stored(&self.image), stored(to)])).map(drop)
+    }
+
+    /// Verifies the release, and requires that it takes no longer than a user waits.
+    #[expect(clippy::disallowed_methods, reason = "this tool drives real processes in real time")]
+    fn verify_in_time(&self) -> Result<()> {
+        let start = Instant::now();
+        self.verify(&self.folder(), Key::Own, "")?;
+        let taken = start.elapsed();
+        ensure!(
+            taken < LIMIT,
+            "the verification took {} s, not less than {}",
+            taken.as_secs(),
+            LIMIT.as_secs()
+        );
+        println!("verified in {:.1} s", taken.as_secs_f64());
+        Ok(())
     }
 
     /// Verifies a folder as a user does.
