@@ -71,6 +71,11 @@ $(DENY):
 deny: tools $(DENY) ## licences, sources, duplicates and advisories of dependencies (ADVISORIES=folder of an advisory-db)
 	@.ci/deny $(DENY) $(ADVISORIES)
 
+.PHONY: advisories
+advisories: ## clone RustSec's advisory-db into ADVISORIES
+	@test -n "$(ADVISORIES)" || { echo "set ADVISORIES to the folder of the clone" >&2; exit 1; }
+	git clone --quiet --depth 1 https://github.com/rustsec/advisory-db "$(ADVISORIES)"
+
 .PHONY: deny-test
 deny-test: tools $(DENY) ## check that an advisory against a dependency fails `make deny`, on a fabricated database
 	@.ci/deny-test $(DENY)
@@ -458,11 +463,31 @@ sbom: tools ## write the packages of the program as a CycloneDX document into RE
 sums: tools ## write SHA256SUMS of all files in RELEASE, for `sha256sum --check SHA256SUMS`
 	@$(XTASK) sums "$(RELEASE)"
 
+# TAG: the tag of a release, whose patch number is that of the version. For continuous integration.
+TAG ?=
+ifneq ($(TAG),)
+space := $(subst ,, )
+export CAPM3_PATCH := $(subst $(space),.,$(wordlist 3,9,$(subst ., ,$(TAG))))
+endif
+.PHONY: release-packages release-files registry-login
+release-packages: ## install, as root, the Debian packages with which a release is built and pushed
+	apt-get update -qq
+	apt-get install -y -qq --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross skopeo
+release-files: tools ## write manifests, charts and archives for the image in IMAGES, under its name in REGISTRY, into RELEASE
+	@image=$$($(XTASK) push $(IMAGES) --registry "$(REGISTRY)" --only-name) && make release chart plugin IMAGE="$$image"
+# cosign is built without the login in the environment. skopeo reads the same login.
+registry-login: stack-tools ## log in to the host of REGISTRY with LOGIN and PASSWORD of the environment
+	@cosign=$$(env --unset=LOGIN --unset=PASSWORD $(STACK) tool cosign) && \
+	  "$$cosign" login --username "$$LOGIN" --password-stdin "$(firstword $(subst /, ,$(REGISTRY)))" <<<"$$PASSWORD"
+
 # KEY: key of cosign, whose password is in COSIGN_PASSWORD. BUILDER: URL that names who builds. VERSION: the release that is wanted.
 KEY ?= cosign.key
 PUBLIC_KEY ?= cosign.pub
 BUILDER ?=
 SIGNED = "$(RELEASE)" --registry "$(REGISTRY)" --cosign "$$cosign"
+.PHONY: public-key
+public-key: ## require the key with which a release is verified
+	@test -f "$(PUBLIC_KEY)" || { echo "commit $(PUBLIC_KEY) (docs/releasing.md, Signatures)" >&2; exit 1; }
 .PHONY: release-check cosign sign verify-release trust-check
 release-check: tools ## name what keeps RELEASE and IMAGES from being released: changes, versions, images, definitions without a note (VERSION)
 	@$(XTASK) release-check "$(RELEASE)" --images "$(IMAGES)" --wanted "$(VERSION)"

@@ -211,3 +211,5 @@ mod readme_tests;
 mod restricted;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod workflows_tests;

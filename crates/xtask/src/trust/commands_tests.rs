@@ -8,15 +8,20 @@ use serde_json::Value;
 
 /// The commands of a target, with variables of the environment.
 fn commands(target: &str, environment: &[(&str, &str)]) -> String {
+    let mut make = make();
+    make.args(["--dry-run", "--no-print-directory", target])
+        .envs(environment.iter().copied());
+    crate::run::succeed(&mut make).unwrap()
+}
+
+fn make() -> Command {
     let mut make = Command::new("make");
     // `make test` runs this test.
     for inherited in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL"] {
         make.env_remove(inherited);
     }
-    make.args(["--dry-run", "--no-print-directory", target])
-        .envs(environment.iter().copied())
-        .current_dir(workspace::root().unwrap());
-    crate::run::succeed(&mut make).unwrap()
+    make.current_dir(workspace::root().unwrap());
+    make
 }
 
 /// Requires that the texts occur, each after the one before.
@@ -64,17 +69,48 @@ fn image_is_published_after_the_checks_and_a_release_after_its_verification() {
     in_order(
         &text.join("\n"),
         &[
-            "CAPM3_PATCH=",
-            "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
+            "make public-key",
+            "make release-packages",
             "make images",
-            "make --silent image",
-            "make release chart plugin",
+            "make release-files",
             "make release-check VERSION=",
-            "login",
-            "make push",
+            "make registry-login",
+            "make push push-charts",
             "make sign",
             "make verify-release",
             "upload-artifact",
+        ],
+    );
+}
+
+#[test]
+fn version_of_a_tag_has_its_patch_number() {
+    for (tag, wanted) in [("v1.15.7", "7"), ("v1.15.0-rc.1", "0-rc.1")] {
+        let mut make = make();
+        make.args([
+            "--silent",
+            "--print-data-base",
+            "--dry-run",
+            "help",
+            &format!("TAG={tag}"),
+        ]);
+        let values = crate::run::succeed(&mut make).unwrap();
+        let line = format!("CAPM3_PATCH := {wanted}");
+        assert!(values.lines().any(|one| one == line), "{tag}");
+    }
+}
+
+/// A login that a build script could read would be in the environment of the build of cosign.
+#[test]
+fn login_is_not_in_the_environment_of_a_build() {
+    in_order(
+        &commands("registry-login", &[("REGISTRY", "r.example:5000/a/b")]),
+        &[
+            "--unset=LOGIN",
+            "--unset=PASSWORD",
+            "tool cosign",
+            "login",
+            "\"r.example:5000\"",
         ],
     );
 }
@@ -91,7 +127,7 @@ fn only_the_command_that_signs_has_the_private_key() {
     assert_eq!(steps[at]["run"], "make sign KEY=env://COSIGN_KEY");
     let before: String = steps[..at].iter().map(Value::to_string).collect();
     assert!(
-        before.contains("make --silent cosign"),
+        before.contains("make registry-login"),
         "cosign would be built with the key in its environment"
     );
 }
