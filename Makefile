@@ -423,6 +423,14 @@ chart: tools ## write the Helm charts metal3-rs-crds and metal3-rs and their arc
 chart-check: stack-tools chart ## lint, render and pull the charts with the real Helm, and compare with the components
 	@helm=$$($(STACK) tool helm) && $(XTASK) chart-check "$(CHARTS)" --image "$(IMAGE)" --helm "$$helm"
 
+.PHONY: chart-server
+chart-server: STACK_NAME = charts
+chart-server: stack-tools chart ## have a real API server read each form of the charts in a dry run
+	@helm=$$($(STACK) tool helm) && kubectl=$$($(STACK) tool kubectl) && manager=$$($(STACK) tool cert-manager) && \
+	  trap '$(STACK) down' EXIT && $(STACK) up --only-api && \
+	  $(STACK) exec $(CARGO_BIN)/xtask chart-server "$(CHARTS)" --helm "$$helm" --kubectl "$$kubectl" \
+	    --kubeconfig $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig --cert-manager "$$(dirname "$$manager")/crds.yaml"
+
 kustomize-check: stack-tools ## render manifests/default and its overlays with kubectl, and compare with the components
 	@kubectl=$$($(STACK) tool kubectl) && $(XTASK) kustomize-check --kubectl "$$kubectl"
 

@@ -54,6 +54,13 @@ enum Command {
         #[arg(long)]
         helm: PathBuf,
     },
+    /// Have a real API server read each form of the charts in a dry run
+    ChartServer {
+        /// Folder of the charts
+        folder: PathBuf,
+        #[command(flatten)]
+        programs: release::chart::dry_run::Programs,
+    },
     /// Write the generated manifests
     Codegen {
         /// Fail when a file differs from what would be written, and write nothing
@@ -205,6 +212,7 @@ fn main() -> ExitCode {
         Command::Arrows => arrows::run(),
         Command::Chart { folder, image } => release::chart::run(&folder, &image),
         Command::ChartCheck { folder, image, helm } => release::chart::check::run(&folder, &image, &helm),
+        Command::ChartServer { folder, programs } => release::chart::dry_run::run(&folder, &programs),
         Command::Codegen { check } => codegen::run(check),
         Command::Fields {
             prove: true, sample, ..

@@ -15,9 +15,9 @@ use crate::release::layout::WATCHED;
 use crate::run::next_to;
 
 /// Namespace of the release: that of the components.
-const NAMESPACE: &str = "metal3-system";
+pub(super) const NAMESPACE: &str = "metal3-system";
 /// The watched namespace of forms with one. It looks like a number.
-const TENANT: &str = "123";
+pub(super) const TENANT: &str = "123";
 
 type Objects = BTreeMap<Key, Value>;
 
@@ -247,9 +247,9 @@ fn packaged(helm: &Helm, image: &str) -> Result<()> {
 }
 
 /// The program, and the folder of the charts.
-struct Helm {
-    program: PathBuf,
-    charts: PathBuf,
+pub(super) struct Helm {
+    pub(super) program: PathBuf,
+    pub(super) charts: PathBuf,
 }
 
 impl Helm {
@@ -271,7 +271,7 @@ impl Helm {
     }
 
     /// The objects that a chart renders.
-    fn objects(&self, chart: &str, arguments: &[&str]) -> Result<Vec<Value>> {
+    pub(super) fn objects(&self, chart: &str, arguments: &[&str]) -> Result<Vec<Value>> {
         let (rendered, text) = self.answer("template", chart, arguments)?;
         ensure!(rendered, "helm template {chart} {}: {text}", arguments.join(" "));
         let documents = documents::parse(&text, Path::new(chart))?;
@@ -280,7 +280,7 @@ impl Helm {
 }
 
 /// The values of a form: those of both charts, and with them those of the program.
-fn values(form: &Form) -> [Value; 2] {
+pub(super) fn values(form: &Form) -> [Value; 2] {
     let [ipam, capm3, hosts] = form.left_out.map(|left_out| !left_out);
     let certificates = if form.is_self_managed {
         "self-managed"

@@ -5,6 +5,7 @@
 //! adds: a monitor, and Secrets for Ironic. It has no Namespace: `helm install --create-namespace` creates it.
 
 pub(crate) mod check;
+pub(crate) mod dry_run;
 mod extras;
 pub(crate) mod package;
 pub(crate) mod push;
