@@ -13,8 +13,10 @@ use metal3_domain::image::{ImageError, ImageField};
 use metal3_runtime::plan::Observed;
 
 use super::data::DataState;
+use super::owners::{has_owner, remove_owner};
 use super::{Decision, Planner, Prerequisites, host_changes};
 use crate::data::request;
+use crate::diff::changes;
 use crate::host_choice::{Choice, HostChooser, Refusals, UnreadableSelector, Zones};
 use crate::machine::action::{Action, HostChange, Reads};
 use crate::machine::conditions::{Data, Labels, Node, Request, Stage};
@@ -179,8 +181,7 @@ impl<'a> Planner<'a> {
                 host_changes::provision(host, &wanted, &status)
             });
         } else {
-            let wanted = self.machine.spec.clone();
-            self.patch_host(host, HostChange::Update, |host| host_changes::update(host, &wanted));
+            self.update_host(host);
         }
         self.associate(host, prerequisites);
         self.copy_host_status(host);
@@ -204,6 +205,27 @@ impl<'a> Planner<'a> {
             Ok(labels) => self.hosted(is_reused, data_state, node, labels),
             Err(decision) => decision,
         }
+    }
+
+    /// Writes what may change while the host is provisioned. The owner that a Go manager wrote is removed by the same write, unless
+    /// that was refused: a host at rest is then written once after a switch.
+    fn update_host(&mut self, host: &BareMetalHost) {
+        let (wanted, machine) = (self.machine.spec.clone(), &self.before.metadata);
+        let mut updated = host.clone();
+        host_changes::update(&mut updated, &wanted);
+        let is_disowned =
+            changes(host, &updated).main.is_some() && has_owner(host, machine) && self.facts.owner_refused.is_none();
+        let change = if is_disowned {
+            HostChange::Disown
+        } else {
+            HostChange::Update
+        };
+        self.patch_host(host, change, |host| {
+            host_changes::update(host, &wanted);
+            if is_disowned {
+                remove_owner(host, machine);
+            }
+        });
     }
 
     fn hosted(&mut self, is_reused: bool, data_state: DataState, node: Node, labels: Labels) -> Decision {

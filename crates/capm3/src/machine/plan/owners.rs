@@ -2,8 +2,9 @@
 //!
 //! Go managers up to 1.13 write that owner, and when it is deleted, the garbage collector deletes the host. An API server
 //! with the admission plugin `OwnerReferencesPermissionEnforcement` lets only those remove an owner who may delete the host.
-//! So no write of a host in use contains its owners, and only the end of the machine waits for the removal. A host that is claimed
-//! loses them with the claim: one that may end with another machine is not taken.
+//! So no other write of a host in use depends on that permission, and only the end of the machine waits for the removal: an update of
+//! the host that contains it is sent again without it when it is refused. A host that is claimed loses them with the claim: one
+//! that may end with another machine is not taken.
 
 use std::time::Duration;
 

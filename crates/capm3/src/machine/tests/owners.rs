@@ -39,8 +39,7 @@ fn reported(case: Case) -> Case {
 }
 
 #[test]
-fn no_other_write_of_a_host_contains_its_owners() {
-    let without_block = json!({ "metadata": { "annotations": null } });
+fn no_write_that_the_machine_waits_for_contains_the_owners_of_its_host() {
     let deleted = |case: Case| case.deleting().with(|case| case.confirmed = true);
     let bare = |case: Case| case.machine(json!({ "spec": { "dataTemplate": null }, "status": null }));
     let table = [
@@ -51,7 +50,6 @@ fn no_other_write_of_a_host_contains_its_owners() {
                 .host(owned())
                 .with(|case| case.confirmed = true),
         ),
-        ("Update h0", Case::running().host(owned()).host(without_block)),
         ("Deprovision h0", deleted(Case::running().host(owned()))),
     ];
     for (write, case) in table {
@@ -64,6 +62,23 @@ fn no_other_write_of_a_host_contains_its_owners() {
         assert!(!writes(&plan).contains(&"Disown h0".to_owned()), "{write}");
         assert_eq!(owners(&plan), Value::Null, "{write}");
     }
+}
+
+/// A host of CAPM3 1.12 has the owner, and no block on moves: that release knows none.
+#[test]
+fn update_of_a_host_removes_the_owner_with_the_same_write() {
+    let without_block = json!({ "metadata": { "annotations": null } });
+    let mut case = Case::running().host(owned()).host(without_block);
+    let update = |plan: &Plan| host_patch(plan)["metadata"]["annotations"].clone();
+    let plan = case.decide();
+    assert!(writes(&plan).contains(&"Disown h0".to_owned()), "{:?}", writes(&plan));
+    assert_eq!(owners(&plan), kept());
+    let block = update(&plan);
+    assert!(block.is_object(), "the block on moves is in it: {block}");
+    case.owner_refused = Some("forbidden".to_owned());
+    let plan = case.decide();
+    assert!(writes(&plan).contains(&"Update h0".to_owned()), "{:?}", writes(&plan));
+    assert_eq!((owners(&plan), update(&plan)), (Value::Null, block));
 }
 
 #[test]
