@@ -37,10 +37,15 @@ const OWNERS: &str = "capm3 hand-back gives them the older version, after this p
     validatingwebhookconfiguration/capm3-validating-webhook-configuration \
     mutatingwebhookconfiguration/capm3-mutating-webhook-configuration";
 
+/// The controllers of Cluster API that watch objects of machines, by the names that its release has.
+const RESTART: &str = "after that release is installed: kubectl -n capi-system rollout restart deployment capi-controller-manager; \
+    kubectl -n capi-kubeadm-control-plane-system rollout restart deployment capi-kubeadm-control-plane-controller-manager";
+
 pub(crate) fn findings(facts: &Facts, managers: &[Manager], to: Series) -> Vec<Finding> {
     let objects = &facts.objects;
     let mut findings = Vec::new();
     findings.extend(stored_versions(facts, to));
+    findings.extend(watched_version(facts, to));
     findings.extend(owners(objects, to));
     findings.extend(undecided(objects));
     findings.extend(hosts::continued(facts));
@@ -77,6 +82,20 @@ fn stored_versions(facts: &Facts, to: Series) -> Option<Finding> {
         what,
         cure,
     ))
+}
+
+/// Cluster API goes on watching the version that it found first, and learns nothing from it when it is served no more.
+fn watched_version(facts: &Facts, to: Series) -> Option<Finding> {
+    let suffix = format!(".{}", Metal3Machine::GROUP);
+    if to >= HAS_V1BETA2 || !facts.crds.iter().any(|crd| crd.name.ends_with(&suffix)) {
+        return None;
+    }
+    let what = format!(
+        "watch machines as {}, which release {to} does not serve: until they are restarted, a Machine whose Metal3Machine has ended \
+         may stay for minutes",
+        Metal3Machine::VERSION
+    );
+    Some(Finding::new(Decision::Go, "Deployments of Cluster API", what, RESTART))
 }
 
 /// The garbage collector deletes no object one of whose owners is of a version that is not served.

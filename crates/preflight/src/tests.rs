@@ -370,6 +370,27 @@ fn way_back_to_a_release_without_the_stored_version_is_refused() {
     }
 }
 
+/// In a run with 1.12, a Machine stayed for five minutes after its Metal3Machine, until Cluster API was restarted.
+#[test]
+fn controllers_that_watch_a_version_that_the_release_does_not_serve_are_to_be_restarted() {
+    let of_machines = "metal3machines.infrastructure.cluster.x-k8s.io";
+    for (to, name, is_named) in [
+        (12, of_machines, true),
+        (12, "ippools.ipam.metal3.io", false),
+        (13, of_machines, false),
+    ] {
+        let mut facts = facts(Direction::Back(Series::new(1, to)));
+        facts.crds = vec![Crd {
+            name: name.to_owned(),
+            stored: vec!["v1beta1".to_owned()],
+            ..Crd::default()
+        }];
+        let found = about(facts, "Deployments of Cluster API");
+        let is_it = |(of, text): &(Decision, String)| *of == Decision::Go && text.contains("rollout restart");
+        assert_eq!(found.iter().any(is_it), is_named, "1.{to} {name}: {found:?}");
+    }
+}
+
 #[test]
 fn owners_of_a_version_that_the_release_does_not_serve_are_named() {
     let table = [(12, "v1beta2", true), (12, "v1beta1", false), (13, "v1beta2", false)];

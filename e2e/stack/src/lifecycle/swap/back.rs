@@ -16,6 +16,14 @@ use crate::products::machines::NAMESPACE;
 const OLDER: &str = "v1beta1";
 /// The API server uses another storage version a moment after its definition has changed.
 const ADOPTED: Duration = Duration::from_secs(5);
+/// They go on watching a version that is served no more.
+const WATCHERS: [(&str, &str); 2] = [
+    ("capi-system", "capi-controller-manager"),
+    (
+        "capi-kubeadm-control-plane-system",
+        "capi-kubeadm-control-plane-controller-manager",
+    ),
+];
 /// A manager may write an object between two passes.
 const PASSES: usize = 6;
 
@@ -86,6 +94,21 @@ impl Installer<'_> {
         let program = self.program.to_str().context("the program's name is not text")?;
         let kubeconfig = format!("--kubeconfig={}", self.stack().places.kubeconfig(ADMIN).display());
         self.session.must(self.stack(), &[program, "hand-back", &kubeconfig])
+    }
+
+    /// Restarts the controllers of Cluster API that watch objects of machines in the newer version. Nothing to do for a release that
+    /// serves it.
+    pub(super) fn restart_watchers(&self) -> anyhow::Result<()> {
+        if self.upstream.release.older().is_empty() {
+            return Ok(());
+        }
+        for (namespace, deployment) in WATCHERS {
+            for action in ["restart", "status"] {
+                let words = ["kubectl", "-n", namespace, "rollout", action, "deployment", deployment];
+                self.session.must(self.stack(), &words)?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -177,6 +177,9 @@ impl Installer<'_> {
                 self.session.must(self.stack(), &upgrade)?;
             }
         }
+        if hands_back {
+            self.restart_watchers()?;
+        }
         self.rolled_out(to)
     }
 
