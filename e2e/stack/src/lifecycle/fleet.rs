@@ -92,6 +92,8 @@ pub(crate) struct Fleet {
     lab: Endpoint,
     /// The certificate authority of Ironic.
     pub(crate) authority: PathBuf,
+    /// The address of Ironic's file server.
+    files: String,
     /// Ironic's log, with a line per request.
     pub(crate) log: PathBuf,
     /// The machines as described by `labhosts`.
@@ -168,6 +170,7 @@ impl Fleet {
             ironic,
             lab: Endpoint::of(&lab, "control_url")?,
             authority,
+            files: url,
             log: PathBuf::from(text(&document, "log")?),
             machines: lab["machines"].as_array().cloned().unwrap_or_default(),
             images,
@@ -176,6 +179,12 @@ impl Fleet {
 
     pub(crate) fn ironic_url(&self) -> &str {
         &self.ironic.url
+    }
+
+    /// The variables of a host manager that name the kernel and the ramdisk of the agent.
+    pub(crate) fn agent(&self) -> [(&'static str, String); 2] {
+        [("DEPLOY_KERNEL_URL", "kernel"), ("DEPLOY_RAMDISK_URL", "initramfs")]
+            .map(|(variable, file)| (variable, format!("{}/ramdisk/{file}", self.files)))
     }
 
     /// User and password of Ironic, and of all BMCs.

@@ -98,7 +98,10 @@ impl Installer<'_> {
         fs::create_dir_all(&folder)?;
         let hosts = match family {
             Family::Go => self.upstream.hosts(self.env.fleet)?,
-            Family::Ours => install::hosts_components(self.env, FIRST)?,
+            Family::Ours => {
+                let components = install::hosts_components(self.env, FIRST)?;
+                self.upstream.with_its_agent(&components, self.env.fleet)?
+            }
         };
         let is_bundled = family == Family::Go && !self.upstream.release.has_ipam_provider();
         for product in self.products() {

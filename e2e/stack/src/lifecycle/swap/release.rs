@@ -17,6 +17,7 @@ const ADDRESSES: &str = "ipam-controller-manager";
 const HOSTS: &str = "baremetal-operator-controller-manager";
 const MACHINES: &str = "metal3machines.infrastructure.cluster.x-k8s.io";
 const OLDER: &str = "v1beta1";
+const KERNEL: &str = "DEPLOY_KERNEL_URL";
 
 /// A release.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub(super) struct GoRelease {
     pub(super) addresses: String,
     /// Whether its manager of hosts takes hosts for HostClaims.
     pub(super) serves_claims: bool,
+    /// Whether its manager of hosts is installed with the addresses of the agent, without which older ones do not start.
+    pub(super) names_agent: bool,
 }
 
 impl GoRelease {
@@ -55,6 +58,7 @@ impl GoRelease {
         let hosts = documents(hosts)?;
         let arguments = &deployment(&hosts, HOSTS)?["spec"]["template"]["spec"]["containers"][0]["args"];
         let mut arguments = arguments.as_array().into_iter().flatten();
+        let mut maps = hosts.iter().filter(|one| one["kind"] == "ConfigMap");
         Ok(Self {
             series,
             older,
@@ -62,6 +66,7 @@ impl GoRelease {
                 .context("the manager of addresses has no namespace")?
                 .to_owned(),
             serves_claims: arguments.any(|argument| argument == "--hostclaims"),
+            names_agent: maps.any(|map| !map["data"][KERNEL].is_null()),
         })
     }
 
@@ -73,6 +78,7 @@ impl GoRelease {
             older: BTreeSet::new(),
             addresses: "metal3-ipam-system".to_owned(),
             serves_claims: true,
+            names_agent: false,
         }
     }
 
@@ -171,6 +177,20 @@ mod tests {
             assert_eq!(release.older().len(), older, "{versions}");
             assert_eq!(release.serves_claims, serves_claims, "{arguments}");
             assert_eq!(release.not_staged().is_empty(), serves_claims);
+        }
+    }
+
+    #[test]
+    fn release_names_an_agent_if_its_map_of_variables_does() {
+        for (variable, names_agent) in [(KERNEL, true), ("IRONIC_ENDPOINT", false)] {
+            let map = format!("kind: ConfigMap\nmetadata: {{name: ironic}}\ndata: {{{variable}: http://192.0.2.1/a}}");
+            let files = [
+                machines("{name: v1beta1}"),
+                manager("a", ADDRESSES, ""),
+                [manager("b", HOSTS, ""), map].join("\n---\n"),
+            ];
+            let release = GoRelease::read(METADATA, files.each_ref().map(String::as_str)).unwrap();
+            assert_eq!(release.names_agent, names_agent, "{variable}");
         }
     }
 

@@ -90,6 +90,20 @@ impl Upstream {
         Ok(())
     }
 
+    /// The components of this project's host manager with the variables of the agent that the Go manager has, as a user takes them
+    /// over.
+    pub(super) fn with_its_agent(&self, components: &str, fleet: &Fleet) -> anyhow::Result<String> {
+        if !self.release.names_agent {
+            return Ok(components.to_owned());
+        }
+        let endpoint = format!("  IRONIC_ENDPOINT: {}\n", fleet.ironic_url());
+        ensure!(components.contains(&endpoint), "the release has no line {endpoint}");
+        let lines = fleet
+            .agent()
+            .map(|(variable, address)| format!("  {variable}: {address}\n"));
+        Ok(components.replace(&endpoint, &(endpoint.clone() + &lines.concat())))
+    }
+
     /// The components of addresses, of a release without a provider of them: `clusterctl` sets their variables only.
     pub(super) fn addresses(&self, stack: &Stack) -> anyhow::Result<String> {
         let file = self.file(PROVIDERS[1].2);
@@ -132,6 +146,11 @@ fn ensure_all(folder: &Path, files: &[&str]) -> anyhow::Result<()> {
 fn with_ironic(document: &str, fleet: &Fleet) -> anyhow::Result<String> {
     let mut map: Value = serde_saphyr::from_str(document)?;
     map["data"]["IRONIC_ENDPOINT"] = format!("{}/v1/", fleet.ironic_url()).into();
+    for (variable, address) in fleet.agent() {
+        if !map["data"][variable].is_null() {
+            map["data"][variable] = address.into();
+        }
+    }
     Ok(map.to_string())
 }
 
