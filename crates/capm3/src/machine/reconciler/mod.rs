@@ -1,6 +1,7 @@
 //! The controller of Metal3Machines: observes one machine, and carries its plan out.
 
 mod act;
+mod live;
 mod owners;
 mod set;
 
@@ -10,7 +11,6 @@ use std::sync::Arc;
 use metal3_api::cluster::Machine;
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::meta::Time;
-use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner;
 use metal3_capi::workload::{BUSY_POLL, Workloads, is_busy};
 use metal3_domain::clock::{Clock, Monotonic};
@@ -147,31 +147,12 @@ impl Reconciler for Machines {
                     return unread.map_or(Ok(next), Err);
                 }
                 Reads::Machine => {
-                    // The hosts must be those observed before the live read, so that it confirms them.
-                    let live = writer.read::<Metal3Machine>(&self.caches.metal3_machines, key).await?;
-                    match (&facts.machine, live) {
-                        (_, None) => facts.machine = None,
-                        (Some(old), Some(now)) if is_same_version(old, &now) => {}
-                        // The rest of the facts belongs to another version.
-                        _ => return Ok(Next::Requeue),
+                    if !self.confirm(key, &mut facts, writer).await? {
+                        return Ok(Next::Requeue);
                     }
-                    facts.confirmed = true;
                 }
-                Reads::Host(host) => {
-                    writer
-                        .read::<BareMetalHost>(&self.caches.hosts, &key.sibling(host))
-                        .await?;
-                    // The live read is in the cache, unless the cache has a newer version.
-                    facts = self.observe(key, facts.machine);
-                    facts.hosts.named_is_live = true;
-                }
-                Reads::Metal3Cluster(name) => {
-                    let cluster = key.sibling(name);
-                    writer
-                        .read::<Metal3Cluster>(&self.caches.metal3_clusters, &cluster)
-                        .await?;
-                    facts = self.observe(key, facts.machine);
-                    facts.metal3_clusters_are_live = true;
+                Reads::Host(_) | Reads::Metal3Cluster(_) => {
+                    facts = self.observe_again(key, facts, &plan.reads, writer).await?;
                 }
                 Reads::Template(name) => {
                     let template = key.sibling(name);
@@ -233,21 +214,6 @@ impl Machines {
             return Ok(Next::RequeueAfter(BUSY_POLL));
         }
         Err(fault)
-    }
-
-    /// Reads the labels of a Node. A failure is returned, and part of the facts.
-    async fn read_labels(&self, key: &Key, facts: &mut Facts, node: &str) -> Option<Fault> {
-        let fault = match self.workloads.read_labels(&facts.cluster_key, node, key).await {
-            Ok(node) => {
-                facts.labels.live = Observed::from(node);
-                return None;
-            }
-            Err(fault) => fault,
-        };
-        facts.labels.live = Observed::Unknown(UnknownReason::Unreadable(fault.report()));
-        facts.labels.is_busy = is_busy(&fault);
-        // Then the plan waits.
-        Some(fault).filter(|_| !facts.labels.is_busy)
     }
 
     fn now(&self) -> Time {
