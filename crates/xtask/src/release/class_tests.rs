@@ -177,7 +177,7 @@ fn apply(operation: &Value, template: &mut Value, variables: &Value) {
     };
     let patch = json!({ "op": operation["op"], "path": operation["path"], "value": value });
     let patch: PatchOperation = from_value(patch).unwrap();
-    json_patch::patch(template, &[patch.clone()]).unwrap_or_else(|error| panic!("{patch:?}: {error}"));
+    json_patch::patch(template, std::slice::from_ref(&patch)).unwrap_or_else(|error| panic!("{patch:?}: {error}"));
 }
 
 /// Asserts that an object of ours has known members alone, and is admitted.
