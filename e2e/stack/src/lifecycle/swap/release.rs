@@ -13,6 +13,8 @@ const KNOWS_BLOCKS: (u64, u64) = (1, 14);
 const HAS_PLUGIN: (u64, u64) = (1, 14);
 /// The first release with a clusterctl provider of addresses.
 const HAS_IPAM_PROVIDER: (u64, u64) = (1, 10);
+/// The first release whose Metal3Cluster has `cloudProviderEnabled`, besides the older `noCloudProvider`.
+const HAS_CLOUD_PROVIDER_ENABLED: (u64, u64) = (1, 10);
 const ADDRESSES: &str = "ipam-controller-manager";
 const HOSTS: &str = "baremetal-operator-controller-manager";
 const MACHINES: &str = "metal3machines.infrastructure.cluster.x-k8s.io";
@@ -120,6 +122,14 @@ impl GoRelease {
         &self.older
     }
 
+    /// Removes what an object in `v1beta1` has since a later release only.
+    pub(super) fn remove_newer_members(&self, object: &mut Value) {
+        let spec = object["spec"].as_object_mut();
+        if let Some(spec) = spec.filter(|_| self.series < HAS_CLOUD_PROVIDER_ENABLED) {
+            spec.remove("cloudProviderEnabled");
+        }
+    }
+
     /// What of the suite this release cannot have, each with the reason.
     pub(super) fn not_staged(&self) -> Vec<String> {
         let claim = "a host of a HostClaim: no manager of this release takes a host for one";
@@ -191,6 +201,23 @@ mod tests {
             ];
             let release = GoRelease::read(METADATA, files.each_ref().map(String::as_str)).unwrap();
             assert_eq!(release.names_agent, names_agent, "{variable}");
+        }
+    }
+
+    #[test]
+    fn cluster_has_only_the_members_of_its_release() {
+        for (minor, expected) in [
+            (9, r#"{"noCloudProvider":true}"#),
+            (10, r#"{"cloudProviderEnabled":false,"noCloudProvider":true}"#),
+        ] {
+            let release = GoRelease {
+                series: (1, minor),
+                ..GoRelease::for_test()
+            };
+            let mut cluster = serde_json::json!({"spec": {"cloudProviderEnabled": false, "noCloudProvider": true}});
+            release.remove_newer_members(&mut cluster);
+            let expected: Value = serde_json::from_str(expected).unwrap();
+            assert_eq!(cluster["spec"], expected, "1.{minor}");
         }
     }
 

@@ -303,6 +303,7 @@ impl Stage<'_> {
         let of_machines = |object: &&mut Value| Version::from_api_version(object["apiVersion"].as_str()?).map(drop);
         for object in objects.iter_mut().filter(|object| of_machines(object).is_some()) {
             *object = convert(object, Version::V1Beta1)?;
+            self.1.remove_newer_members(object);
             if let Some(metadata) = object["metadata"].as_object_mut() {
                 metadata.remove("annotations");
             }
