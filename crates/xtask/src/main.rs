@@ -4,6 +4,7 @@ mod alerts;
 mod arrows;
 mod codegen;
 mod fields;
+mod files;
 mod images;
 mod lints;
 mod pages;

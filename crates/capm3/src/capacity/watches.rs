@@ -10,6 +10,7 @@ use metal3_runtime::cache::{Change, Key, SharedIndexes};
 
 use super::figures;
 use super::index::{DeploymentIndexes, autoscaled_template, node_group};
+use crate::cluster::cluster_link;
 use crate::controller::caches::old_and_new;
 use crate::machine::watches::claim_relevant_fields;
 
@@ -68,14 +69,14 @@ pub(super) fn of_cluster(deployments: &SharedIndexes<DeploymentIndexes>, change:
     templates.map(Work::Template).collect()
 }
 
-/// Policy and zones decide which hosts are counted and available.
+/// Policy and zones decide which hosts are counted and available, and the link which Cluster's machines they are for.
 pub(super) fn of_metal3_cluster(
     deployments: &SharedIndexes<DeploymentIndexes>,
     change: &Change<'_, Metal3Cluster>,
 ) -> Option<Work> {
     let is_same = |old: &Metal3Cluster, new: &Metal3Cluster| {
         let read = |one: &Metal3Cluster| (one.spec.failure_domain_policy, one.spec.deployment_zones.clone());
-        read(old) == read(new)
+        read(old) == read(new) && cluster_link(old) == cluster_link(new)
     };
     let namespace = change.key()?.namespace;
     let is_used = deployments.read(|indexes| indexes.has_any_in(&namespace));

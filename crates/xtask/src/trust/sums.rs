@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 
 use super::{SIGNATURE, write};
+use crate::files::{files_below, relative};
 use crate::images::sha256;
 
 pub(super) const FILE: &str = "SHA256SUMS";
@@ -77,21 +78,10 @@ fn digests(folder: &Path) -> Result<Digests> {
 /// The files of a release by their names below the folder: `./a/b`.
 pub(super) fn paths(folder: &Path) -> Result<BTreeMap<String, PathBuf>> {
     let mut paths = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(&next).with_context(|| format!("list {}", next.display()))? {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let name = path
-                .strip_prefix(folder)?
-                .to_str()
-                .context("the name of a file is not text")?;
-            if name != FILE && name != SIGNATURE {
-                paths.insert(format!("./{name}"), path);
-            }
+    for path in files_below(folder)? {
+        let name = relative(&path, folder)?;
+        if name != FILE && name != SIGNATURE {
+            paths.insert(format!("./{name}"), path);
         }
     }
     Ok(paths)

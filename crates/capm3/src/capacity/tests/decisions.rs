@@ -1,6 +1,6 @@
 //! What is reconciled after a change, and what is reported of hosts that cannot be read.
 
-use metal3_api::infrastructure::v1beta2::Metal3MachineTemplate;
+use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3MachineTemplate};
 use metal3_runtime::cache::{Change, SharedCache, SharedIndexes};
 use metal3_runtime::work::Next;
 
@@ -63,6 +63,47 @@ fn only_changes_of_a_host_that_are_reported_somewhere_enqueue_its_namespace() {
             was_unreadable: false,
         };
         let work = watches::of_host(&deployments(namespace), &change);
+        assert_eq!(work, expected.then(|| Work::Hosts("a".to_owned())), "{what}");
+    }
+}
+
+/// A Metal3Cluster that joins a Cluster brings its policy and zones to the machines of that Cluster.
+#[test]
+fn link_to_a_cluster_changes_the_figures_as_policy_and_zones_do() {
+    let cluster = |spec: Value, owner: Option<&str>| -> Metal3Cluster {
+        let owners = owner.map(
+            |name| json!([{ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": name, "uid": "u" }]),
+        );
+        let metadata = json!({ "name": "c", "namespace": "a", "ownerReferences": owners });
+        serde_json::from_value(json!({ "metadata": metadata, "spec": spec })).unwrap()
+    };
+    let plain = || cluster(json!({}), None);
+    for (what, new, expected) in [
+        ("the same", plain(), false),
+        (
+            "the endpoint",
+            cluster(json!({ "controlPlaneEndpoint": { "host": "b", "port": 1 } }), None),
+            false,
+        ),
+        ("named", cluster(json!({ "clusterName": "edge" }), None), true),
+        ("owned", cluster(json!({}), Some("edge")), true),
+        (
+            "policy",
+            cluster(json!({ "failureDomainPolicy": "Required" }), None),
+            true,
+        ),
+        (
+            "zones",
+            cluster(json!({ "deploymentZones": [{ "name": "z" }] }), None),
+            true,
+        ),
+    ] {
+        let change = Change::Applied {
+            old: Some(&plain()),
+            new: &new,
+            was_unreadable: false,
+        };
+        let work = watches::of_metal3_cluster(&deployments("a"), &change);
         assert_eq!(work, expected.then(|| Work::Hosts("a".to_owned())), "{what}");
     }
 }

@@ -43,8 +43,9 @@ impl Machines {
         }
         if let Reads::Metal3Cluster(name) = reads {
             let cluster = key.sibling(name);
-            writer.read::<Metal3Cluster>(&caches.metal3_clusters, &cluster).await?;
-            is_live.1 = true;
+            // Absent: its zones stay unknown until the watch shows that it is gone.
+            let found = writer.read::<Metal3Cluster>(&caches.metal3_clusters, &cluster).await?;
+            is_live.1 = found.is_some();
         }
         let mut facts = self.observe(key, before.machine);
         (facts.hosts.named_is_live, facts.metal3_clusters_are_live) = is_live;

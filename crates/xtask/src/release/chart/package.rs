@@ -12,6 +12,7 @@ use metal3_files::documents;
 use serde_json::{Value, json};
 
 use super::CHARTS;
+use crate::files::{files_below, relative};
 use crate::images::{Entry, archive, compressed, sha256};
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -108,22 +109,11 @@ fn package(folder: &Path, chart: &'static str) -> Result<Package> {
 /// The files of a chart by their names in the archive, which sort the description first.
 fn files(folder: &Path, chart: &str) -> Result<BTreeMap<String, Vec<u8>>> {
     let mut found = BTreeMap::new();
-    let mut folders = vec![folder.join(chart)];
-    while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(&next).with_context(|| format!("list {}", next.display()))? {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let name = path
-                .strip_prefix(folder)?
-                .to_str()
-                .context("the name of a file is not text")?;
-            ensure!(name.len() < LONGEST, "{name} is longer than a name in an archive");
-            let content = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
-            found.insert(name.to_owned(), content);
-        }
+    for path in files_below(&folder.join(chart))? {
+        let name = relative(&path, folder)?;
+        ensure!(name.len() < LONGEST, "{name} is longer than a name in an archive");
+        let content = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
+        found.insert(name.to_owned(), content);
     }
     Ok(found)
 }
