@@ -256,7 +256,9 @@ impl<'a> Planner<'a> {
             self.label_secret(host, Some(&prerequisites.owner.spec.cluster_name));
         }
         let (namespace, domain) = (self.namespace(), prerequisites.owner.spec.failure_domain.clone());
-        let zone_template = self.zone_template(host);
+        // A name that cannot be used is not fixed: the user corrects it in the zone.
+        let is_usable = self.zone_template_error().is_none() && self.missing_zone_template().is_none();
+        let zone_template = self.zone_template(host).filter(|_| is_usable);
         self.patch_machine(|machine| {
             let annotations = machine.metadata.annotations.get_or_insert_default();
             annotations.insert(HOST_ANNOTATION.to_owned(), format!("{namespace}/{name}"));

@@ -46,7 +46,7 @@ impl<'a> Planner<'a> {
     // differs (`deployment-zones`): the Go manager knows no zones.
     /// The data template that a machine without one gets from the zone of its host, until it is provisioned.
     pub(super) fn zone_template(&self, host: &BareMetalHost) -> Option<Metal3ObjectRef> {
-        let is_open = self.before.spec.data_template.is_none() && !host_changes::is_provisioned(host);
+        let is_open = takes_zone_data(&self.before.spec) && !host_changes::is_provisioned(host);
         let zone = self.zones().of_host(host, self.domain()).filter(|_| is_open)?;
         zone.data_template.clone()
     }
@@ -68,9 +68,8 @@ impl<'a> Planner<'a> {
 
     /// Whether a host would be written without data because the Metal3Cluster has no zones. Its copy may be outdated.
     pub(super) fn unconfirmed_zones(&self, host: &BareMetalHost) -> Option<Reads> {
-        let spec = &self.before.spec;
-        let has_data = spec.data_template.is_some() || spec.meta_data.is_some() || spec.network_data.is_some();
-        if has_data || host_changes::is_provisioned(host) || self.facts.metal3_clusters_are_live {
+        let is_open = takes_zone_data(&self.before.spec) && !host_changes::is_provisioned(host);
+        if !is_open || self.facts.metal3_clusters_are_live {
             return None;
         }
         let name = self.metal3_cluster()?.metadata.name.clone()?;
@@ -95,7 +94,7 @@ impl<'a> Planner<'a> {
 
     /// Why the data template of a zone cannot be used by a machine without one.
     pub(super) fn zone_template_error(&self) -> Option<String> {
-        if self.before.spec.data_template.is_some() {
+        if !takes_zone_data(&self.before.spec) {
             return None;
         }
         let problem = |zone: &DeploymentZone| {

@@ -5,7 +5,7 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::workload::is_busy;
 use metal3_runtime::cache::Key;
 use metal3_runtime::plan::{Observed, UnknownReason};
-use metal3_runtime::work::Fault;
+use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::Writer;
 
 use super::{Machines, is_same_version};
@@ -43,9 +43,16 @@ impl Machines {
         }
         if let Reads::Metal3Cluster(name) = reads {
             let cluster = key.sibling(name);
-            // Absent: its zones stay unknown until the watch shows that it is gone.
             let found = writer.read::<Metal3Cluster>(&caches.metal3_clusters, &cluster).await?;
-            is_live.1 = found.is_some();
+            if found.is_none() {
+                let why = "it is gone, and the watch has not shown it yet".to_owned();
+                return Err(Fault::transient(
+                    format!("read Metal3Cluster {name}"),
+                    Category::NOT_FOUND,
+                    why,
+                ));
+            }
+            is_live.1 = true;
         }
         let mut facts = self.observe(key, before.machine);
         (facts.hosts.named_is_live, facts.metal3_clusters_are_live) = is_live;

@@ -63,6 +63,9 @@ fn machine_without_a_data_template_gets_that_of_the_zone_of_its_host() {
     let own = labelled(case(zones()), &json!({ "rack": "7" }))
         .machine(json!({ "spec": { "dataTemplate": { "name": "own", "namespace": "metal" } } }));
     assert_eq!(templates(&own.decide()), (None, Some("own".to_owned())));
+    let secrets = json!({ "spec": { "metaData": { "name": "own" }, "networkData": { "name": "own" } } });
+    let complete = labelled(case(zones()), &json!({ "rack": "7" })).machine(secrets);
+    assert_eq!(templates(&complete.decide()), (None, None), "it has all its data");
     let outside = labelled(case(zones()), &json!({ LABEL: "c" })).decide();
     assert!(writes(&outside).is_empty(), "{:?}", writes(&outside));
 }
@@ -137,10 +140,12 @@ fn host_is_written_without_data_after_a_live_read_of_the_zones_only() {
         "{:?}",
         writes(&plan)
     );
-    let named = case(false)
-        .machine(json!({ "spec": { "metaData": { "name": "own" } } }))
-        .decide();
+    let own = json!({ "metaData": { "name": "own" }, "networkData": { "name": "own" } });
+    let named = case(false).machine(json!({ "spec": own })).decide();
     assert_eq!(named.reads, Reads::Nothing, "the user gave data");
+    let part = case(false).machine(json!({ "spec": { "metaData": { "name": "own" } } }));
+    let read = Plan::reading(Reads::Metal3Cluster("edge".to_owned()));
+    assert_eq!(part.decide(), read, "its network is that of the zone");
 }
 
 /// The claim fixes the name of the template, so a wrong one could not be corrected afterwards.
@@ -161,6 +166,15 @@ fn no_host_is_claimed_while_the_template_of_a_zone_is_missing() {
         let status = serde_json::to_string(&plan.status.unwrap().status).unwrap();
         assert!(status.contains("deploymentZones[a].dataTemplate: no net-a"), "{status}");
     }
+    // The host was claimed by an earlier process: the name is not fixed either.
+    let consumer = json!({
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "Metal3Machine", "name": "m0", "namespace": "metal",
+    });
+    let claimed = case("False")
+        .machine(json!({ "metadata": { "annotations": { "metal3.io/BareMetalHost": "metal/h0" } } }))
+        .host(json!({ "spec": { "consumerRef": consumer } }))
+        .with(|case| case.confirmed = true);
+    assert_eq!(templates(&claimed.decide()), (None, None));
     assert_eq!(templates(&case("True").decide()).1.as_deref(), Some("net-a"));
     let own = case("False").machine(json!({ "spec": { "dataTemplate": { "name": "own", "namespace": "metal" } } }));
     assert!(!writes(&own.decide()).is_empty());
