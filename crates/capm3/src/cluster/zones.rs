@@ -1,6 +1,6 @@
 //! The condition about the data templates of deployment zones.
 //!
-//! A machine gets the template of the zone of its host, so a missing one shows only at a machine that has a host already.
+//! The claim of a host fixes the name of the template in its machine, so machines that take their data from a zone wait for it before.
 
 use std::sync::Arc;
 

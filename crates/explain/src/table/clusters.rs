@@ -215,7 +215,7 @@ pub(super) const ROWS: &[Row] = &[
         [
             "DataTemplateNotFound",
             "The data template of a zone does not exist",
-            "A machine without `spec.dataTemplate` whose host is in this zone waits for its data. The message names zone and template.",
+            "Until it exists, no machine that takes its data from a zone takes a host. The message names zone and template.",
             "Create the Metal3DataTemplate, or correct `spec.deploymentZones[].dataTemplate` of the Metal3Cluster.",
         ],
     ),

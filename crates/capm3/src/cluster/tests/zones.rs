@@ -34,7 +34,11 @@ fn missing_data_template_of_a_zone_is_named_with_the_remedy_until_it_exists() {
         condition(&missing, "DeploymentZonesReady").message,
         "spec.deploymentZones[b].dataTemplate: Metal3DataTemplate net-b does not exist; create it, or correct the name"
     );
-    assert_eq!(provisioned(&missing), Some(true), "other zones can be used");
+    assert_eq!(
+        provisioned(&missing),
+        Some(true),
+        "the Metal3Cluster itself is provisioned"
+    );
     let unreadable = decide_with(&after(&object, &missing), &[], &["net-a"]);
     assert_eq!(
         state(&unreadable, "DeploymentZonesReady"),
