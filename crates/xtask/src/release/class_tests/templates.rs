@@ -104,10 +104,12 @@ pub(super) fn fill(parts: &[(String, Option<String>)], scope: &Scope<'_>) -> Str
 /// Whether a condition holds, which names the variables that it needs: `{{ if .a }}{{ if .a.b }}true{{ end }}{{ end }}`.
 pub(super) fn is_enabled(condition: &Value, variables: &Value) -> bool {
     let parts = parts(condition.as_str().unwrap_or_default());
-    let mut needed = parts
+    let needed = parts
         .iter()
         .filter_map(|(_, action)| action.as_deref()?.strip_prefix("if "));
     // In the templates of Go, what is empty is false.
     let is_true = |value: &Value| *value != json!("") && *value != json!([]) && *value != json!({}) && !value.is_null();
+    let mut needed = needed.peekable();
+    assert!(needed.peek().is_some(), "{condition}: a condition names a variable");
     needed.all(|name| variables.pointer(&name.replace('.', "/")).is_some_and(is_true))
 }
