@@ -471,11 +471,14 @@ sbom: tools ## write the packages of the program as a CycloneDX document into RE
 sums: tools ## write SHA256SUMS of all files in RELEASE, for `sha256sum --check SHA256SUMS`
 	@$(XTASK) sums "$(RELEASE)"
 
-# TAG: the tag of a release, whose patch number is that of the version. For continuous integration.
-TAG ?=
-ifneq ($(TAG),)
+# RELEASE_TAG: the tag of a release, whose patch number is that of the version. For continuous integration.
+RELEASE_TAG ?=
+ifneq ($(RELEASE_TAG),)
 space := $(subst ,, )
-export CAPM3_PATCH := $(subst $(space),.,$(wordlist 3,9,$(subst ., ,$(TAG))))
+export CAPM3_PATCH := $(subst $(space),.,$(wordlist 3,9,$(subst ., ,$(RELEASE_TAG))))
+ifeq ($(CAPM3_PATCH),)
+$(error RELEASE_TAG=$(RELEASE_TAG) is no tag such as v1.15.0)
+endif
 endif
 .PHONY: release-packages release-files registry-login
 release-packages: ## install, as root, the Debian packages with which a release is built and pushed
@@ -483,9 +486,9 @@ release-packages: ## install, as root, the Debian packages with which a release 
 	apt-get install -y -qq --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross skopeo
 release-files: tools ## write manifests, charts and archives for the image in IMAGES, under its name in REGISTRY, into RELEASE
 	@image=$$($(XTASK) push $(IMAGES) --registry "$(REGISTRY)" --only-name) && make release chart plugin IMAGE="$$image"
-# cosign is built without the login in the environment. skopeo reads the same login.
-registry-login: stack-tools ## log in to the host of REGISTRY with LOGIN and PASSWORD of the environment
-	@cosign=$$(env --unset=LOGIN --unset=PASSWORD $(STACK) tool cosign) && \
+# cosign, and what builds it, are built without the login in the environment. skopeo reads the same login.
+registry-login: ## log in to the host of REGISTRY with LOGIN and PASSWORD of the environment
+	@cosign=$$(env --unset=LOGIN --unset=PASSWORD make --silent cosign) && \
 	  "$$cosign" login --username "$$LOGIN" --password-stdin "$(firstword $(subst /, ,$(REGISTRY)))" <<<"$$PASSWORD"
 
 # KEY: key of cosign, whose password is in COSIGN_PASSWORD. BUILDER: URL that names who builds. VERSION: the release that is wanted.

@@ -92,23 +92,30 @@ fn version_of_a_tag_has_its_patch_number() {
             "--print-data-base",
             "--dry-run",
             "help",
-            &format!("TAG={tag}"),
+            &format!("RELEASE_TAG={tag}"),
         ]);
         let values = crate::run::succeed(&mut make).unwrap();
         let line = format!("CAPM3_PATCH := {wanted}");
         assert!(values.lines().any(|one| one == line), "{tag}");
     }
+    let mut other = make();
+    other.args(["--silent", "--dry-run", "help", "RELEASE_TAG=main"]);
+    let error = crate::run::succeed(&mut other).unwrap_err().to_string();
+    assert!(error.contains("RELEASE_TAG=main is no tag"), "{error}");
 }
 
 /// A login that a build script could read would be in the environment of the build of cosign.
 #[test]
 fn login_is_not_in_the_environment_of_a_build() {
+    let text = commands("registry-login", &[("REGISTRY", "r.example:5000/a/b")]);
+    let before = text.split("--unset").next().unwrap();
+    assert!(!before.contains("cargo"), "{text}");
     in_order(
-        &commands("registry-login", &[("REGISTRY", "r.example:5000/a/b")]),
+        &text,
         &[
             "--unset=LOGIN",
             "--unset=PASSWORD",
-            "tool cosign",
+            "cosign",
             "login",
             "\"r.example:5000\"",
         ],
