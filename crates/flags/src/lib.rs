@@ -25,6 +25,6 @@ pub use flag::{Flag, Handling, Owner, Shape};
 pub use foreign::ForeignDeployment;
 pub use options::{AtOnce, BmcSecrets, CertificateSource, Election, Options, Tls};
 pub use page::page;
-pub use parse::{FlagError, Request, parse};
+pub use parse::{FlagError, Request, parse, parse_with};
 pub use table::TABLE;
 pub use variables::{VARIABLES, Variable};

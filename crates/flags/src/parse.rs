@@ -37,6 +37,14 @@ pub enum FlagError {
         /// Expected value.
         wanted: String,
     },
+    /// Invalid value of an environment variable.
+    #[error("{variable}: {value:?} is not a whole number of seconds")]
+    Variable {
+        /// The variable.
+        variable: &'static str,
+        /// Given value.
+        value: String,
+    },
     /// Unsupported.
     #[error("--{flag}: {why}")]
     Refused {
@@ -87,11 +95,42 @@ fn default(name: &str) -> &'static str {
     find(name).map_or("", |flag| flag.default)
 }
 
+/// Environment variables that set the lease where no flag does: the variable, its flag, and the flag of the other
+/// products with the same meaning.
+const LEASE_VARIABLES: [(&str, &str, &str); 3] = [
+    (
+        "LEASE_DURATION_SECONDS",
+        "lease-duration-seconds",
+        "leader-elect-lease-duration",
+    ),
+    (
+        "RENEW_DEADLINE_SECONDS",
+        "renew-deadline-seconds",
+        "leader-elect-renew-deadline",
+    ),
+    (
+        "RETRY_PERIOD_SECONDS",
+        "retry-period-seconds",
+        "leader-elect-retry-period",
+    ),
+];
+
 /// Parses the arguments, without the program name.
 ///
 /// # Errors
 /// Every invalid argument.
 pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, Vec<FlagError>> {
+    parse_with(arguments, |_| None)
+}
+
+/// The same, with the environment variables that are defaults of flags.
+///
+/// # Errors
+/// Every invalid argument and variable.
+pub fn parse_with(
+    arguments: impl IntoIterator<Item = String>,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Request, Vec<FlagError>> {
     let (mut given, mut errors) = (Given::default(), Vec::new());
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
@@ -99,6 +138,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, Vec
             errors.push(error);
         }
     }
+    errors.extend(read_variables(variable, &mut given));
     if given.switch("help") {
         return Ok(Request::Print(help()));
     }
@@ -113,6 +153,23 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, Vec
             Err(errors)
         }
     }
+}
+
+/// Takes the lease from the environment where no flag sets it.
+fn read_variables(variable: impl Fn(&str) -> Option<String>, given: &mut Given) -> Vec<FlagError> {
+    let mut errors = Vec::new();
+    for (name, flag, other) in LEASE_VARIABLES {
+        let text = variable(name).map(|text| text.trim().to_owned());
+        let Some(value) = text.filter(|text| !text.is_empty()) else {
+            continue;
+        };
+        if value.parse::<u32>().is_err() {
+            errors.push(FlagError::Variable { variable: name, value });
+        } else if !given.values.contains_key(flag) && !given.values.contains_key(other) {
+            given.values.insert(flag, vec![value]);
+        }
+    }
+    errors
 }
 
 /// Parses one flag, and its value if that is the next argument.

@@ -23,7 +23,6 @@ const fn variable(name: &'static str, default: &'static str, description: &'stat
 const BY_ARCHITECTURE: &str = "Those of machines of other architectures, as `ARCHITECTURE:URL,ARCHITECTURE:URL`; an architecture \
                                without any has those of `DEPLOY_*_URL`. A kernel requires its ramdisk";
 const OF_ARCHITECTURE: &str = "That of machines of this architecture; takes precedence over `DEPLOY_*_BY_ARCH`";
-const NO_LEASE: &str = "Ignored with a warning in the log: the flags `--leader-elect-...` set the timing";
 
 /// All variables, sorted by name.
 pub const VARIABLES: &[Variable] = &[
@@ -79,7 +78,11 @@ pub const VARIABLES: &[Variable] = &[
         "Its key",
     ),
     variable("IRONIC_CLIENT_TIMEOUT", "30s", "Timeout of one request"),
-    variable("IRONIC_ENDPOINT", "", "URL of Ironic: `https://host:6385`. Required"),
+    variable(
+        "IRONIC_ENDPOINT",
+        "",
+        "URL of Ironic: `https://host:6385`. Required without `IRONIC_NAME`",
+    ),
     variable(
         "IRONIC_EXTERNAL_URL_V6",
         "",
@@ -90,7 +93,16 @@ pub const VARIABLES: &[Variable] = &[
         "false",
         "Skip the verification of Ironic's certificate. For test environments",
     ),
-    variable("IRONIC_NAME", "", "Rejected: Ironic resources are not supported yet"),
+    variable(
+        "IRONIC_NAME",
+        "",
+        "Name of the `Ironic` resource of ironic-standalone-operator that says where Ironic is, with its login and CA; followed live",
+    ),
+    variable(
+        "IRONIC_NAMESPACE",
+        "",
+        "Namespace of that resource; by default `POD_NAMESPACE`, then `WATCH_NAMESPACE`",
+    ),
     variable(
         "IRONIC_NETWORKING_ENABLED",
         "false",
@@ -101,7 +113,11 @@ pub const VARIABLES: &[Variable] = &[
         "false",
         "Rejected: certificates are verified completely or, with `IRONIC_INSECURE`, not at all",
     ),
-    variable("LEASE_DURATION_SECONDS", "", NO_LEASE),
+    variable(
+        "LEASE_DURATION_SECONDS",
+        "",
+        "As `--lease-duration-seconds`, unless a flag sets the lease",
+    ),
     variable(
         "LIVE_ISO_FORCE_PERSISTENT_BOOT_DEVICE",
         "Default",
@@ -122,8 +138,16 @@ pub const VARIABLES: &[Variable] = &[
         "false",
         "There is no provisioning network: hosts that need one are rejected",
     ),
-    variable("RENEW_DEADLINE_SECONDS", "", NO_LEASE),
-    variable("RETRY_PERIOD_SECONDS", "", NO_LEASE),
+    variable(
+        "RENEW_DEADLINE_SECONDS",
+        "",
+        "As `--renew-deadline-seconds`, unless a flag sets it",
+    ),
+    variable(
+        "RETRY_PERIOD_SECONDS",
+        "",
+        "As `--retry-period-seconds`, unless a flag sets it",
+    ),
     variable(
         "WATCH_NAMESPACE",
         "",

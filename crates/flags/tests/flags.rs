@@ -162,6 +162,42 @@ fn lease_of_the_host_controllers_is_set_in_seconds() {
 }
 
 #[test]
+fn lease_of_the_environment_is_in_force_where_no_flag_sets_it() {
+    let read = |line: &str, variables: &[(&str, &str)]| {
+        let arguments = line.split_whitespace().map(str::to_owned);
+        let found = |name: &str| variables.iter().find(|(known, _)| *known == name);
+        metal3_flags::parse_with(arguments, |name| found(name).map(|(_, value)| (*value).to_owned()))
+    };
+    let lease = |line: &str, variables: &[(&str, &str)]| {
+        let Ok(Request::Run(options)) = read(line, variables) else {
+            unreachable!("{line}");
+        };
+        let election = options.election.unwrap();
+        [election.lease, election.renew_deadline, election.retry].map(|span| span.as_secs())
+    };
+    let line = "--controllers=hosts --enable-leader-election";
+    let variables = [
+        ("LEASE_DURATION_SECONDS", " 60 "),
+        ("RENEW_DEADLINE_SECONDS", "40"),
+        ("RETRY_PERIOD_SECONDS", "5"),
+    ];
+    assert_eq!(lease(line, &[]), [15, 10, 2]);
+    assert_eq!(lease(line, &variables), [60, 40, 5]);
+    assert_eq!(lease(line, &[("LEASE_DURATION_SECONDS", "")]), [15, 10, 2]);
+    for flag in ["--lease-duration-seconds=90", "--leader-elect-lease-duration=90s"] {
+        assert_eq!(lease(&format!("{line} {flag}"), &variables), [90, 40, 5], "{flag}");
+    }
+    for value in ["1m", "-1", "2.5"] {
+        let errors = read(line, &[("RETRY_PERIOD_SECONDS", value)]).unwrap_err();
+        let text = errors[0].to_string();
+        assert!(
+            text.starts_with("RETRY_PERIOD_SECONDS:") && text.contains("seconds"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn capm3_flags_have_the_go_manager_s_defaults() {
     let usual = options("--controllers=capm3");
     assert_eq!(usual.controllers, [Owner::Capm3]);

@@ -9,6 +9,7 @@ pub mod action;
 pub mod agent_image;
 pub mod data_image;
 pub mod facts;
+pub mod ironic_resource;
 pub mod live;
 pub mod names;
 pub mod needs;

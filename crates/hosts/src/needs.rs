@@ -8,6 +8,8 @@ use metal3_api::metal3::v1alpha1::{
 };
 use metal3_runtime::role;
 
+use crate::ironic_resource::Ironic;
+
 role! {
     /// Hosts and the objects that belong to them. Secrets are watched by metadata and read by name: BMC credentials and
     /// the data of the config drive. The restored status of a moved host names its former instance, which admission lets
@@ -60,6 +62,14 @@ role! {
     pub struct DataImages {
         DataImage: Get, List, Watch, Patch, PatchStatus;
         BareMetalHost: Get;
+    }
+}
+
+role! {
+    /// The `Ironic` resource that `IRONIC_NAME` names, and the Secrets that it names.
+    pub struct IronicResource {
+        Ironic: List, Watch;
+        Secret: Get, List, Watch;
     }
 }
 

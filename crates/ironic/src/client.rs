@@ -5,6 +5,7 @@
 //! repeatable changes are retried, and only when the connection broke. The microversion follows from Ironic's responses,
 //! without a request of its own (differs: `ironic-no-readiness-probe`).
 
+mod connection;
 mod headers;
 
 use std::sync::Arc;
@@ -12,13 +13,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use metal3_domain::clock::{Clock, Monotonic};
+use metal3_domain::clock::Clock;
 use parking_lot::Mutex;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use secrecy::{ExposeSecret, SecretString};
+use tokio::sync::watch;
 
 use crate::calls;
-use crate::credentials::{CONNECTIONS, CredentialFiles, SetupError};
+use crate::credentials::{CONNECTIONS, SetupError};
 use crate::endpoint::Settings;
 use crate::error::{self, Error, Refusal};
 use crate::failure;
@@ -28,11 +30,9 @@ use crate::statistics::{Ending, Statistics};
 use crate::text::printable;
 use crate::transport::Transport;
 use crate::version::{self, Features, Microversion};
+use connection::{Connection, Current, Via};
 use headers::{REQUEST_ID_HEADER, headers, parse_date, range, text};
 
-/// How often the files are checked: a rotated certificate is in use within this time.
-/// differs (`ironic-credentials-reread`): the Go manager reads the files that its environment names at its start only.
-const FILES_CHECKED_EVERY: Duration = Duration::from_secs(10);
 /// Pauses before a retry. Ironic's listen backlog is five: many clients cause resets that pass at once.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];
 /// A page of a thousand nodes has some megabytes. A longer body is not from Ironic.
@@ -55,29 +55,12 @@ pub struct Client(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    settings: Settings,
     clock: Arc<dyn Clock>,
     connection: Connection,
     microversion: Mutex<Option<Microversion>>,
     send_permits: SendPermits,
     sent: AtomicU64,
     statistics: Mutex<Statistics>,
-}
-
-/// How requests are sent.
-#[derive(Debug)]
-enum Connection {
-    /// HTTP, with the current files.
-    Http(tokio::sync::Mutex<HttpState>),
-    /// To a simulator in this process, without files or login.
-    Transport(Arc<dyn Transport>),
-}
-
-#[derive(Debug)]
-struct HttpState {
-    http: reqwest::Client,
-    files: CredentialFiles,
-    checked: Monotonic,
 }
 
 /// A response with any status.
@@ -94,25 +77,24 @@ impl Client {
     /// # Errors
     /// When a file cannot be read or used.
     pub async fn new(settings: Settings, clock: Arc<dyn Clock>) -> Result<Self, SetupError> {
-        let files = CredentialFiles::read(&settings).await?;
-        let live = HttpState {
-            http: files.client(&settings)?,
-            files,
-            checked: clock.monotonic(),
-        };
-        let connection = Connection::Http(tokio::sync::Mutex::new(live));
-        Ok(Self::of(settings, clock, connection))
+        let connection = Connection::http(settings, clock.monotonic()).await?;
+        Ok(Self::of(clock, connection))
     }
 
     /// Creates a client with another transport. Login and trust of the settings are not used.
     #[must_use]
     pub fn over(transport: Arc<dyn Transport>, settings: Settings, clock: Arc<dyn Clock>) -> Self {
-        Self::of(settings, clock, Connection::Transport(transport))
+        Self::of(clock, Connection::over(transport, settings))
     }
 
-    fn of(settings: Settings, clock: Arc<dyn Clock>, connection: Connection) -> Self {
+    /// Creates a client that sends nothing until it has a destination; until then `why` is the reason of each failure.
+    #[must_use]
+    pub fn without_destination(why: String, clock: Arc<dyn Clock>) -> Self {
+        Self::of(clock, Connection::missing(why))
+    }
+
+    fn of(clock: Arc<dyn Clock>, connection: Connection) -> Self {
         Self(Arc::new(Shared {
-            settings,
             clock,
             connection,
             microversion: Mutex::new(None),
@@ -120,6 +102,20 @@ impl Client {
             sent: AtomicU64::new(0),
             statistics: Mutex::new(Statistics::at_zero()),
         }))
+    }
+
+    /// Sends to another destination from now on; `Err` is the reason why there is none. Requests in flight end where they
+    /// began.
+    ///
+    /// # Errors
+    /// When the certificates of the settings cannot be used. The destination stays as it was.
+    pub async fn change_destination(&self, to: Result<Settings, String>) -> Result<(), SetupError> {
+        self.0.connection.change(to, self.0.clock.monotonic()).await
+    }
+
+    /// Changes of the destination from now on. They last as long as the client.
+    pub(crate) fn destination_changes(&self) -> watch::Receiver<()> {
+        self.0.connection.changes()
     }
 
     /// The number of requests sent, retries included.
@@ -242,11 +238,16 @@ impl Client {
     }
 
     async fn exchange(&self, request: &Request, microversion: Microversion) -> Result<Exchange, Error> {
-        self.0.sent.fetch_add(1, Ordering::Relaxed);
         let began = self.0.clock.monotonic();
-        let exchange = match &self.0.connection {
-            Connection::Transport(transport) => self.over_transport(transport.as_ref(), request, microversion).await,
-            Connection::Http(live) => self.over_http(live, request, microversion).await,
+        let current = self.0.connection.current(began).await;
+        let Current { settings, via } = current.map_err(|reason| Error::NotReady {
+            operation: request.operation(),
+            reason: printable(&reason),
+        })?;
+        self.0.sent.fetch_add(1, Ordering::Relaxed);
+        let exchange = match via {
+            Via::Transport(transport) => over_transport(transport.as_ref(), &settings, request, microversion).await,
+            Via::Http(http, login) => over_http(&http, login, &settings, request, microversion).await,
         };
         let took = self.0.clock.monotonic().since(began);
         let ending = Ending::of(exchange.as_ref().map(|exchange| exchange.status));
@@ -254,90 +255,9 @@ impl Client {
         exchange
     }
 
-    async fn over_transport(
-        &self,
-        transport: &dyn Transport,
-        request: &Request,
-        microversion: Microversion,
-    ) -> Result<Exchange, Error> {
-        let operation = request.operation();
-        let unreachable = |reason: String, was_sent| Error::Unreachable {
-            operation,
-            reason: printable(&reason),
-            was_sent,
-        };
-        let mut outgoing = http::Request::builder()
-            .method(method(request))
-            .uri(self.0.settings.endpoint.url(request).as_str());
-        for (name, value) in headers(microversion) {
-            outgoing = outgoing.header(name, value);
-        }
-        if request.body().is_some() {
-            outgoing = outgoing.header(CONTENT_TYPE, "application/json");
-        }
-        let body = request.body().map(ToString::to_string).unwrap_or_default();
-        let outgoing = outgoing
-            .body(body.into_bytes())
-            .map_err(|error| unreachable(error.to_string(), false))?;
-        let answer = tokio::time::timeout(self.0.settings.time_limit, transport.exchange(outgoing)).await;
-        let answer = answer
-            .map_err(|_| Error::Timeout { operation })?
-            .map_err(|broken| unreachable(broken.0, true))?;
-        let (head, body) = answer.into_parts();
-        Ok(Exchange {
-            status: head.status.as_u16(),
-            headers: head.headers,
-            body,
-        })
-    }
-
-    async fn over_http(
-        &self,
-        live: &tokio::sync::Mutex<HttpState>,
-        request: &Request,
-        microversion: Microversion,
-    ) -> Result<Exchange, Error> {
-        let (http, login) = self.live(live).await;
-        let mut outgoing = http.request(method(request), self.0.settings.endpoint.url(request));
-        for (name, value) in headers(microversion) {
-            outgoing = outgoing.header(name, value);
-        }
-        if let Some((username, password)) = &login {
-            outgoing = outgoing.basic_auth(username, Some(password.expose_secret()));
-        }
-        if let Some(body) = request.body() {
-            outgoing = outgoing.json(body);
-        }
-        let failed = |error| failure::classify(request.operation(), error);
-        let mut answer = outgoing.send().await.map_err(failed)?;
-        let mut body = Vec::new();
-        while let Some(chunk) = answer.chunk().await.map_err(failed)? {
-            if body.len().saturating_add(chunk.len()) > LONGEST_BODY {
-                return Err(Error::Unexpected {
-                    operation: request.operation(),
-                    status: Some(answer.status().as_u16()),
-                    reason: format!("the body is longer than {LONGEST_BODY} bytes; check the endpoint"),
-                });
-            }
-            body.extend_from_slice(&chunk);
-        }
-        Ok(Exchange {
-            status: answer.status().as_u16(),
-            headers: answer.headers().clone(),
-            body,
-        })
-    }
-
     async fn refused(&self, request: &Request, exchange: &Exchange, request_id: Option<String>) -> Error {
         let mut message = error::message(exchange.status, &exchange.body);
-        let leaks_login = match &self.0.connection {
-            Connection::Transport(_) => false,
-            Connection::Http(live) => {
-                let login = &live.lock().await.files.login;
-                let password = login.as_ref().map(|(_, password)| password.expose_secret());
-                password.is_some_and(|password| message.contains(password))
-            }
-        };
+        let leaks_login = self.0.connection.leaks_login(&message).await;
         if request.leaks_secret(&message) || leaks_login {
             "(withheld: it repeats a secret of the request; see Ironic's log)".clone_into(&mut message);
         }
@@ -351,27 +271,80 @@ impl Client {
             },
         )
     }
+}
 
-    /// The client for the current files. If a file cannot be used, the last good client stays.
-    async fn live(&self, live: &tokio::sync::Mutex<HttpState>) -> (reqwest::Client, Option<(String, SecretString)>) {
-        let mut live = live.lock().await;
-        let now = self.0.clock.monotonic();
-        if now.since(live.checked) >= FILES_CHECKED_EVERY {
-            live.checked = now;
-            let read = CredentialFiles::read(&self.0.settings).await;
-            let fresh = read.and_then(|files| {
-                let changed = !files.is_equal(&live.files);
-                let client = changed.then(|| files.client(&self.0.settings)).transpose()?;
-                Ok(client.map(|http| (http, files)))
-            });
-            match fresh {
-                Ok(Some((http, files))) => (live.http, live.files) = (http, files),
-                Ok(None) => {}
-                Err(error) => tracing::warn!(%error, "keeping the last good certificates and login for Ironic"),
-            }
-        }
-        (live.http.clone(), live.files.login.clone())
+async fn over_transport(
+    transport: &dyn Transport,
+    settings: &Settings,
+    request: &Request,
+    microversion: Microversion,
+) -> Result<Exchange, Error> {
+    let operation = request.operation();
+    let unreachable = |reason: String, was_sent| Error::Unreachable {
+        operation,
+        reason: printable(&reason),
+        was_sent,
+    };
+    let mut outgoing = http::Request::builder()
+        .method(method(request))
+        .uri(settings.endpoint.url(request).as_str());
+    for (name, value) in headers(microversion) {
+        outgoing = outgoing.header(name, value);
     }
+    if request.body().is_some() {
+        outgoing = outgoing.header(CONTENT_TYPE, "application/json");
+    }
+    let body = request.body().map(ToString::to_string).unwrap_or_default();
+    let outgoing = outgoing
+        .body(body.into_bytes())
+        .map_err(|error| unreachable(error.to_string(), false))?;
+    let answer = tokio::time::timeout(settings.time_limit, transport.exchange(outgoing)).await;
+    let answer = answer
+        .map_err(|_| Error::Timeout { operation })?
+        .map_err(|broken| unreachable(broken.0, true))?;
+    let (head, body) = answer.into_parts();
+    Ok(Exchange {
+        status: head.status.as_u16(),
+        headers: head.headers,
+        body,
+    })
+}
+
+async fn over_http(
+    http: &reqwest::Client,
+    login: Option<(String, SecretString)>,
+    settings: &Settings,
+    request: &Request,
+    microversion: Microversion,
+) -> Result<Exchange, Error> {
+    let mut outgoing = http.request(method(request), settings.endpoint.url(request));
+    for (name, value) in headers(microversion) {
+        outgoing = outgoing.header(name, value);
+    }
+    if let Some((username, password)) = &login {
+        outgoing = outgoing.basic_auth(username, Some(password.expose_secret()));
+    }
+    if let Some(body) = request.body() {
+        outgoing = outgoing.json(body);
+    }
+    let failed = |error| failure::classify(request.operation(), error);
+    let mut answer = outgoing.send().await.map_err(failed)?;
+    let mut body = Vec::new();
+    while let Some(chunk) = answer.chunk().await.map_err(failed)? {
+        if body.len().saturating_add(chunk.len()) > LONGEST_BODY {
+            return Err(Error::Unexpected {
+                operation: request.operation(),
+                status: Some(answer.status().as_u16()),
+                reason: format!("the body is longer than {LONGEST_BODY} bytes; check the endpoint"),
+            });
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Exchange {
+        status: answer.status().as_u16(),
+        headers: answer.headers().clone(),
+        body,
+    })
 }
 
 fn method(request: &Request) -> reqwest::Method {

@@ -10,7 +10,7 @@ use reqwest::{Certificate, Identity};
 use secrecy::{ExposeSecret, SecretString};
 use thiserror::Error;
 
-use crate::endpoint::{Login, Settings};
+use crate::endpoint::{Ca, Login, Settings};
 
 /// Ironic keeps ten connections open; others are closed after each response.
 pub(crate) const CONNECTIONS: usize = 8;
@@ -34,10 +34,10 @@ pub enum SetupError {
     #[error("{} is empty; write the login into it", .0.display())]
     Empty(PathBuf),
     /// A file holds no certificate or key that can be used. Its content is not shown.
-    #[error("{} holds no usable {what} in PEM form", path.display())]
+    #[error("{from} holds no usable {what} in PEM form")]
     Pem {
-        /// Its path.
-        path: PathBuf,
+        /// Its path, or the object that holds it.
+        from: String,
         /// `certificate`, `certificate and key`.
         what: &'static str,
     },
@@ -58,7 +58,8 @@ impl CredentialFiles {
     pub(crate) async fn read(settings: &Settings) -> Result<Self, SetupError> {
         let trust = &settings.trust;
         let ca = match &trust.ca {
-            Some(path) => Some(text(path).await?.expose_secret().as_bytes().to_vec()),
+            Some(Ca::File(path)) => Some(text(path).await?.expose_secret().as_bytes().to_vec()),
+            Some(Ca::Pem { pem, .. }) => Some(pem.as_bytes().to_vec()),
             None => None,
         };
         let identity = match &trust.client {
@@ -102,17 +103,21 @@ impl CredentialFiles {
             .connect_timeout(CONNECT)
             .timeout(settings.time_limit)
             .tls_danger_accept_invalid_certs(trust.insecure);
-        if let (Some(pem), Some(path)) = (&self.ca, &trust.ca) {
+        if let (Some(pem), Some(ca)) = (&self.ca, &trust.ca) {
             let bundle = Certificate::from_pem_bundle(pem).unwrap_or_default();
             if bundle.is_empty() {
-                let (path, what) = (path.clone(), "certificate");
-                return Err(SetupError::Pem { path, what });
+                let from = match ca {
+                    Ca::File(path) => path.display().to_string(),
+                    Ca::Pem { from, .. } => from.clone(),
+                };
+                let what = "certificate";
+                return Err(SetupError::Pem { from, what });
             }
             builder = builder.tls_certs_only(bundle);
         }
         if let (Some(pem), Some(files)) = (&self.identity, &trust.client) {
             let identity = Identity::from_pem(pem.expose_secret().as_bytes()).map_err(|_| SetupError::Pem {
-                path: files.certificate.clone(),
+                from: files.certificate.display().to_string(),
                 what: "certificate and key",
             })?;
             builder = builder.identity(identity);

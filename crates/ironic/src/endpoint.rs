@@ -4,11 +4,11 @@
 //! redirect, a link to a next page) can change it. `Debug` shows no secrets.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reqwest::Url;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use thiserror::Error;
 
 use crate::request::Request;
@@ -94,19 +94,61 @@ pub enum Login {
     Folder(PathBuf),
 }
 
+impl PartialEq for Login {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Open, Self::Open) => true,
+            (Self::Folder(one), Self::Folder(other)) => one == other,
+            (
+                Self::Basic { username, password },
+                Self::Basic {
+                    username: other_name,
+                    password: other_password,
+                },
+            ) => username == other_name && password.expose_secret() == other_password.expose_secret(),
+            _ => false,
+        }
+    }
+}
+
 /// TLS trust.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trust {
     /// The CA bundle, the only trusted one then. `None`: the system's CAs.
-    pub ca: Option<PathBuf>,
+    pub ca: Option<Ca>,
     /// The client certificate.
     pub client: Option<ClientCertificate>,
     /// Whether certificates are not verified. Set by an explicit flag only.
     pub insecure: bool,
 }
 
+/// A CA bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ca {
+    /// In a file, which is read again when it changes.
+    File(PathBuf),
+    /// The bundle itself.
+    Pem {
+        /// Its text.
+        pem: String,
+        /// Where it is from, for errors.
+        from: String,
+    },
+}
+
+impl Ca {
+    /// The file, if it is in one.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Pem { .. } => None,
+        }
+    }
+}
+
 /// The files of a client certificate.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientCertificate {
     /// The chain.
     pub certificate: PathBuf,
@@ -115,7 +157,7 @@ pub struct ClientCertificate {
 }
 
 /// The settings of a client.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// The address.
     pub endpoint: Endpoint,

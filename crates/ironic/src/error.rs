@@ -98,6 +98,14 @@ pub enum Error {
         /// Whether there was a connection, so that the request may have taken effect.
         was_sent: bool,
     },
+    /// There is no Ironic to send to now. Nothing was sent.
+    #[error("{operation}: {reason}")]
+    NotReady {
+        /// The operation.
+        operation: &'static str,
+        /// Why, and what ends it.
+        reason: String,
+    },
     /// One of the two sides does not trust the other's certificate. Nothing was sent.
     #[error(
         "{operation}: TLS trust failed between this client and Ironic: {reason}; check the CA bundle and the client certificate"
@@ -140,7 +148,7 @@ impl Error {
             Self::Protected(_) => "protected",
             Self::Busy(_) => "busy",
             Self::NoCommonVersion(_) | Self::TooOld { .. } => "version",
-            Self::Unreachable { .. } => "unreachable",
+            Self::Unreachable { .. } | Self::NotReady { .. } => "unreachable",
             Self::Untrusted { .. } => "untrusted",
             Self::Timeout { .. } => "timeout",
             Self::Unexpected { .. } => "unexpected",

@@ -62,7 +62,7 @@ impl Ending {
             Ok(400..=499) => Self::Refused,
             Ok(500..) => Self::Failed,
             Ok(_) => Self::Success,
-            Err(Error::Unreachable { .. }) => Self::Unreachable,
+            Err(Error::Unreachable { .. } | Error::NotReady { .. }) => Self::Unreachable,
             Err(Error::Timeout { .. }) => Self::Timeout,
             Err(_) => Self::Unusable,
         }

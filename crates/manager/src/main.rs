@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     if let Some(code) = viewer::run() {
         return code;
     }
-    let options = match metal3_flags::parse(std::env::args().skip(1)) {
+    let options = match metal3_flags::parse_with(std::env::args().skip(1), variable) {
         Ok(Request::Run(options)) => *options,
         Ok(Request::Print(text)) => {
             print!("{text}");

@@ -18,6 +18,8 @@ pub struct Outage {
 pub enum OutageKind {
     /// Ironic does not respond, or not as expected.
     Unreachable,
+    /// The `Ironic` resource is not ready. The reason says why, and changes with it.
+    NotReady,
     /// Ironic refuses the login.
     Login,
     /// One of the two sides does not trust the certificate of the other.

@@ -1,7 +1,8 @@
 //! Reports that Ironic serves no request, in the condition `Held` of each host that waits for it.
 //!
 //! A host that waits for nothing has no such condition: an outage costs no write of an idle fleet. It is written once when the
-//! outage is reported and once when it has ended: the message of the first report stays, whatever each attempt says.
+//! outage is reported and once when it has ended: the message of the first report stays, whatever each attempt says. Only what
+//! the `Ironic` resource says is written when it changes: who looks at the host would see what was cured long ago.
 
 use metal3_api::meta::{Condition, ConditionStatus};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState as State};
@@ -45,6 +46,12 @@ pub(crate) fn report(planner: &mut Planner<'_>) -> PlanResult<()> {
 /// The report of an outage; that which the host has already, if it says the same.
 pub(crate) fn withheld(planner: &Planner<'_>, outage: &Outage, advice: &str) -> Withheld {
     let (reason, fact) = match outage.kind {
+        OutageKind::NotReady => {
+            return Withheld {
+                reason: reason::IRONIC_UNREACHABLE,
+                message: public_text(&format!("{}{advice}", outage.reason)),
+            };
+        }
         OutageKind::Unreachable => (reason::IRONIC_UNREACHABLE, "Ironic is unreachable"),
         OutageKind::Login => (reason::IRONIC_LOGIN_REFUSED, "Ironic refuses the login of this program"),
         OutageKind::Certificate => (

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use metal3_api::meta::Time;
@@ -47,14 +46,15 @@ struct Shared {
     /// Time of the last request per node whose effect only the feed shows.
     changed_at: Mutex<BTreeMap<NodeUuid, Monotonic>>,
     slots: Mutex<Slots<Key>>,
-    /// Whether the hosts in progress were woken for the present outage.
-    outage_reported: AtomicBool,
+    /// What the hosts in progress were woken for: the present outage, and its reason where the condition shows each.
+    reported: Mutex<Option<String>>,
 }
 
 const fn kind_of_outage(error: &Error) -> OutageKind {
     match error {
         Error::Unauthorised(_) => OutageKind::Login,
         Error::Untrusted { .. } => OutageKind::Certificate,
+        Error::NotReady { .. } => OutageKind::NotReady,
         Error::NotFound(_)
         | Error::Locked(_)
         | Error::WrongState(_)
@@ -90,7 +90,7 @@ impl IronicSession {
             waker,
             changed_at: Mutex::default(),
             slots: Mutex::new(Slots::with_unknown_holders(limit).grouped_by(|host: &Key| &host.namespace)),
-            outage_reported: AtomicBool::new(false),
+            reported: Mutex::default(),
         }))
     }
 
@@ -120,7 +120,11 @@ impl IronicSession {
         (duration.to_std().unwrap_or_default() >= OUTAGE_THRESHOLD).then(|| Outage {
             kind: kind_of_outage(&error),
             since: Time::new(began),
-            reason: error.to_string(),
+            reason: match error {
+                // Without the operation, which differs from attempt to attempt.
+                Error::NotReady { reason, .. } => reason,
+                error => error.to_string(),
+            },
         })
     }
 
@@ -257,12 +261,17 @@ impl IronicSession {
             }
             FeedEvent::Failed => {
                 // Nothing else wakes a host that waits for its node, and its condition reports the outage.
-                if self.outage().is_some() && !self.0.outage_reported.swap(true, Ordering::Relaxed) {
+                let shown = self.outage().map(|outage| match outage.kind {
+                    OutageKind::NotReady => outage.reason,
+                    OutageKind::Unreachable | OutageKind::Login | OutageKind::Certificate => String::new(),
+                });
+                if shown.is_some() && *self.0.reported.lock() != shown {
+                    *self.0.reported.lock() = shown;
                     self.0.waker.enqueue_low_priority(self.0.index.in_progress());
                 }
             }
             FeedEvent::Resync => {
-                self.0.outage_reported.store(false, Ordering::Relaxed);
+                *self.0.reported.lock() = None;
                 let mut hosts = self.0.index.registered();
                 // A new host has no node that would name it.
                 hosts.extend(self.0.refusals.end_failures_of_ironic());

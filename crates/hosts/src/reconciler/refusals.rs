@@ -214,6 +214,7 @@ fn lasting(error: &Error) -> Option<String> {
         | Error::NoCommonVersion(_)
         | Error::TooOld { .. }
         | Error::Unreachable { .. }
+        | Error::NotReady { .. }
         | Error::Untrusted { .. } => None,
         Error::Timeout { .. } => Some("no response".to_owned()),
     }
@@ -242,7 +243,11 @@ pub(super) fn with_ports_before(host: &BareMetalHost, before: Option<&Refused>, 
 /// Whether Ironic cannot serve any request at present.
 pub(super) const fn is_unavailable(error: &Error) -> bool {
     match error {
-        Error::Busy(_) | Error::Unreachable { .. } | Error::Untrusted { .. } | Error::Timeout { .. } => true,
+        Error::Busy(_)
+        | Error::Unreachable { .. }
+        | Error::NotReady { .. }
+        | Error::Untrusted { .. }
+        | Error::Timeout { .. } => true,
         Error::NotFound(_)
         | Error::Locked(_)
         | Error::WrongState(_)
@@ -274,6 +279,7 @@ pub(super) const fn is_unanswered(error: &Error) -> bool {
         | Error::Busy(_)
         | Error::NoCommonVersion(_)
         | Error::TooOld { .. }
+        | Error::NotReady { .. }
         | Error::Untrusted { .. } => false,
     }
 }

@@ -324,6 +324,7 @@ pub(super) const fn classify(error: &Error) -> RefusalClass {
         | Error::Exists(_)
         | Error::Busy(_)
         | Error::Unreachable { .. }
+        | Error::NotReady { .. }
         | Error::Timeout { .. }
         | Error::Unexpected { .. } => RefusalClass::Transient,
     }

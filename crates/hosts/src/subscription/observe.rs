@@ -296,6 +296,7 @@ pub(super) fn failure(error: &Error, is_shown: bool) -> Failure {
         // These name no more than the operation, or change with each attempt.
         Error::Unauthorised(_)
         | Error::Unreachable { .. }
+        | Error::NotReady { .. }
         | Error::Timeout { .. }
         | Error::Unexpected { status: None, .. } => format!("Ironic: {}", error.category()),
         Error::NoCommonVersion(_) | Error::TooOld { .. } | Error::Untrusted { .. } => error.to_string(),

@@ -233,6 +233,40 @@ async fn a_login_rotated_on_disk_is_used_and_an_invalid_one_is_not() {
     assert_eq!(uses_second, [false, false, true, true]);
 }
 
+#[tokio::test]
+async fn nothing_is_sent_without_a_destination_and_a_new_one_is_used_at_once() {
+    let answer = || vec![response("200 OK", RANGE, r#"{"drivers": []}"#); 2];
+    let (first, second) = (
+        ScriptedServer::with_responses(answer()),
+        ScriptedServer::with_responses(answer()),
+    );
+    let client = Client::without_destination("the operator installs it".to_owned(), clock());
+    let drivers = calls::service::drivers();
+    let error = client.send(&drivers).await.unwrap_err();
+    assert!(error.to_string().contains("the operator installs it"), "{error}");
+    assert!(!error.may_have_happened());
+    for server in [&first, &second] {
+        client.change_destination(Ok(server.settings())).await.unwrap();
+        client.send(&drivers).await.unwrap();
+        assert_eq!(server.requests().len(), 1);
+    }
+    // A bundle without certificates: the destination stays.
+    let mut unusable = first.settings();
+    let (pem, from) = ("none".to_owned(), "tls.crt of Secret a/b".to_owned());
+    unusable.trust.ca = Some(crate::endpoint::Ca::Pem { pem, from });
+    let error = client.change_destination(Ok(unusable)).await.unwrap_err();
+    assert!(error.to_string().contains("Secret a/b"), "{error}");
+    client.send(&drivers).await.unwrap();
+    assert_eq!((first.requests().len(), second.requests().len()), (0, 1));
+    client
+        .change_destination(Err("it is updated".to_owned()))
+        .await
+        .unwrap();
+    let error = client.send(&drivers).await.unwrap_err();
+    assert!(error.to_string().contains("it is updated"), "{error}");
+    assert_eq!(client.requests_sent(), 3);
+}
+
 /// Records the content type of each request.
 #[derive(Debug, Default)]
 struct RecordingTransport(parking_lot::Mutex<Vec<Option<String>>>);

@@ -80,6 +80,7 @@ impl Feed {
     /// Polls and sends events until the receiver is closed.
     pub async fn run(&self, events: mpsc::Sender<FeedEvent>) {
         let _running = Running::begin(&self.0);
+        let mut destination = self.0.client.destination_changes();
         while !events.is_closed() {
             let next = self.tracker().next(self.0.clock.monotonic());
             let request = match next {
@@ -89,6 +90,9 @@ impl Feed {
                         biased;
                         () = events.closed() => {}
                         () = self.0.poll_requested.notified() => {}
+                        _ = destination.changed() => {
+                            self.tracker().destination_changed(self.0.clock.monotonic());
+                        }
                         () = tokio::time::sleep(pause) => {}
                     }
                     continue;

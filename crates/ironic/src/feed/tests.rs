@@ -325,6 +325,21 @@ async fn the_loop_polls_sends_events_and_ends_without_a_receiver() {
     assert!(server.requests()[0].contains("sort_key=updated_at"));
 }
 
+#[test]
+fn a_new_destination_ends_the_pause_after_failures() {
+    let (mut tracker, mut now) = (ChangeTracker::new(), Monotonic::default());
+    for _ in 0..8 {
+        while let Step::Wait(pause) = tracker.next(now) {
+            now = now.after(pause);
+        }
+        tracker.failed(now, timeout());
+    }
+    tracker.poll_soon(now);
+    assert_eq!(tracker.next(now), Step::Wait(Duration::from_secs(60)));
+    tracker.destination_changed(now);
+    assert!(matches!(tracker.next(now), Step::Fetch(_)));
+}
+
 #[derive(Debug, Clone)]
 enum Action {
     Change(usize, i64),

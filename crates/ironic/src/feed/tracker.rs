@@ -214,6 +214,13 @@ impl ChangeTracker {
         }
     }
 
+    /// Requests go elsewhere from now on: a pause after failures is over.
+    pub fn destination_changed(&mut self, now: Monotonic) {
+        if let Round::Waiting { until } = &mut self.round {
+            *until = now;
+        }
+    }
+
     /// When the last completed poll began.
     #[must_use]
     pub const fn polled(&self) -> Option<Monotonic> {

@@ -6,11 +6,13 @@ mod ramdisks;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use metal3_hosts::ironic_resource::Followed;
 use metal3_hosts::node::NodeSettings;
-use metal3_ironic::endpoint::{ClientCertificate, Endpoint, Login, Settings, Trust};
+use metal3_ironic::endpoint::{Ca, ClientCertificate, Endpoint, Login, Settings, Trust};
 use metal3_ironic::slots::DEFAULT_LIMIT;
 
 use metal3_flags::span;
+use metal3_runtime::cache::Key;
 
 /// The Go manager's directory of credentials.
 const AUTH_ROOT: &str = "/opt/metal3/auth";
@@ -22,8 +24,8 @@ const KEY: &str = "/opt/metal3/certs/client/tls.key";
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Warnings about variables without effect.
 const NO_CACHE: &str = "has no effect: responses of Ironic are not cached by time";
-const NO_LEASE: &str = "has no effect: --leader-elect-lease-duration, --leader-elect-renew-deadline and \
-                        --leader-elect-retry-period set the lease";
+const BY_RESOURCE: &str =
+    "has no effect: the Ironic resource that IRONIC_NAME names says where Ironic is, and its login";
 /// An invalid variable, with its fix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{variable}: {why}")]
@@ -34,11 +36,41 @@ pub struct VariableError {
     pub why: String,
 }
 
+/// Where Ironic is.
+#[derive(Clone, Debug)]
+pub enum IronicSource {
+    /// At an endpoint of the environment.
+    Endpoint(Settings),
+    /// Where an `Ironic` resource says.
+    Resource(Followed),
+}
+
+impl IronicSource {
+    /// The trust of the environment.
+    #[must_use]
+    pub const fn trust(&self) -> &Trust {
+        match self {
+            Self::Endpoint(settings) => &settings.trust,
+            Self::Resource(followed) => &followed.trust,
+        }
+    }
+
+    /// Whether the login of the environment would cross a network without encryption. That of a resource is judged when
+    /// it is read.
+    #[must_use]
+    pub fn sends_login_in_clear(&self) -> bool {
+        match self {
+            Self::Endpoint(settings) => !matches!(settings.login, Login::Open) && settings.endpoint.is_in_clear(),
+            Self::Resource(_) => false,
+        }
+    }
+}
+
 /// The settings in the environment.
 #[derive(Clone, Debug)]
 pub struct Environment {
-    /// The Ironic client's settings.
-    pub ironic: Settings,
+    /// Where Ironic is.
+    pub ironic: IronicSource,
     /// Settings of nodes.
     pub node: NodeSettings,
     /// The only watched namespace, if set.
@@ -108,24 +140,58 @@ struct Reader<V, F> {
 }
 
 impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
-    fn ironic(&mut self) -> Option<Settings> {
+    fn ironic(&mut self) -> Option<IronicSource> {
         let (trust, time_limit) = (self.trust(), self.time_limit());
+        if let Some(name) = self.text("IRONIC_NAME") {
+            return Some(IronicSource::Resource(Followed {
+                resource: self.resource(name)?,
+                trust,
+                time_limit,
+                login_in_clear: false,
+            }));
+        }
         let Some(text) = self.text("IRONIC_ENDPOINT") else {
-            self.wrong("IRONIC_ENDPOINT", "must be the URL of Ironic; write https://host:6385");
+            let why = "must be the URL of Ironic; write https://host:6385, or name an Ironic resource in IRONIC_NAME";
+            self.wrong("IRONIC_ENDPOINT", why);
             return None;
         };
         match Endpoint::parse(&text) {
-            Ok(endpoint) => Some(Settings {
+            Ok(endpoint) => Some(IronicSource::Endpoint(Settings {
                 endpoint,
                 login: self.login(),
                 trust,
                 time_limit,
-            }),
+            })),
             Err(error) => {
                 self.wrong("IRONIC_ENDPOINT", &error.to_string());
                 None
             }
         }
+    }
+
+    /// The namespace is that of the variable, of the process, or the watched one, as in the Go manager.
+    /// differs (`ironic-resource-namespace`): without any the Go manager uses `IRONIC_ENDPOINT`, without a word.
+    fn resource(&mut self, name: String) -> Option<Key> {
+        const VARIABLE: &str = "IRONIC_NAMESPACE";
+        let places = [VARIABLE, "POD_NAMESPACE", "WATCH_NAMESPACE"];
+        let namespace = places.iter().find_map(|variable| self.text(variable));
+        let Some(namespace) = namespace else {
+            self.wrong(
+                VARIABLE,
+                "must be the namespace of the Ironic resource that IRONIC_NAME names",
+            );
+            return None;
+        };
+        for (variable, part, longest) in [("IRONIC_NAME", &name, 63), (VARIABLE, &namespace, 63)] {
+            if !is_label(part, longest) {
+                self.wrong(
+                    variable,
+                    &format!("{part:?} is no name of an object: lower case letters, digits, and - inside"),
+                );
+                return None;
+            }
+        }
+        Some(Key { namespace, name })
     }
 
     /// differs (`ironic-login-optional`): an optional Secret that does not exist leaves an empty directory.
@@ -162,7 +228,11 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
             }
         };
         let insecure = self.switch("IRONIC_INSECURE");
-        Trust { ca, client, insecure }
+        Trust {
+            ca: ca.map(Ca::File),
+            client,
+            insecure,
+        }
     }
 
     /// differs (`ironic-named-files`): the Go manager continues without a file that its environment names.
@@ -266,12 +336,6 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
 
     /// Rejects variables whose effect is not implemented.
     fn reject_unsupported(&mut self) {
-        if self.text("IRONIC_NAME").is_some() {
-            self.wrong(
-                "IRONIC_NAME",
-                "Ironic resources are not supported yet; set the URL in IRONIC_ENDPOINT",
-            );
-        }
         for (variable, why) in [
             (
                 "IRONIC_SKIP_CLIENT_SAN_VERIFY",
@@ -288,13 +352,12 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
 
     /// Warnings about variables without effect.
     fn warnings(&self) -> Vec<String> {
-        let ignored = [
-            ("IRONIC_CLIENT_CACHE_TTL", NO_CACHE),
-            ("LEASE_DURATION_SECONDS", NO_LEASE),
-            ("RENEW_DEADLINE_SECONDS", NO_LEASE),
-            ("RETRY_PERIOD_SECONDS", NO_LEASE),
-        ];
-        let given = ignored.iter().filter(|(variable, _)| self.text(variable).is_some());
+        let ignored = [("IRONIC_CLIENT_CACHE_TTL", NO_CACHE)];
+        let by_name = [("IRONIC_ENDPOINT", BY_RESOURCE), ("METAL3_AUTH_ROOT_DIR", BY_RESOURCE)];
+        let is_named = self.text("IRONIC_NAME").is_some();
+        let by_name = by_name.iter().filter(|_| is_named);
+        let given = ignored.iter().chain(by_name);
+        let given = given.filter(|(variable, _)| self.text(variable).is_some());
         given.map(|(variable, why)| format!("{variable} {why}")).collect()
     }
 
@@ -310,6 +373,12 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
             why: why.to_owned(),
         });
     }
+}
+
+/// A part of a DNS name: a name with another letter would make another host of the URL.
+fn is_label(text: &str, longest: usize) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    text.len() <= longest && text.bytes().all(is_inner) && !text.starts_with('-') && !text.ends_with('-')
 }
 
 fn is_url(text: &str) -> bool {

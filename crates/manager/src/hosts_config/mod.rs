@@ -9,14 +9,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use metal3_domain::clock::Clock;
+use metal3_hosts::ironic_resource::Followed;
 use metal3_hosts::reconciler::DeprovisionBudget;
 use metal3_hosts::settings::{BmcSecrets, Settings};
-use metal3_ironic::endpoint::Login;
 use metal3_ironic::{Client, SetupError};
 
 use metal3_flags::Options;
 
-pub use environment::{Environment, VariableError};
+pub use environment::{Environment, IronicSource, VariableError};
 
 /// Default number of parallel reconciles: the number of parallel requests to Ironic.
 const WORKERS: usize = 8;
@@ -48,6 +48,8 @@ fn lines(faults: &[VariableError]) -> String {
 pub struct HostsConfig {
     /// Ironic.
     pub ironic: Client,
+    /// The `Ironic` resource that says where it is, if the environment names one.
+    pub ironic_resource: Option<Followed>,
     /// Settings of decisions.
     pub settings: Settings,
     /// The only watched namespace, if the environment sets one.
@@ -75,20 +77,33 @@ impl HostsConfig {
         for warning in &environment.warnings {
             tracing::warn!("{warning}");
         }
-        if environment.ironic.trust.insecure {
+        if environment.ironic.trust().insecure {
             tracing::warn!("IRONIC_INSECURE: any server is accepted as Ironic and receives its credentials");
         }
         // differs: `ironic-login-encrypted`. The Go manager sends it.
-        let sends_login = !matches!(environment.ironic.login, Login::Open);
-        if sends_login && environment.ironic.endpoint.is_in_clear() && !options.insecure_ironic {
+        if environment.ironic.sends_login_in_clear() && !options.insecure_ironic {
             return Err(HostsConfigError::LoginInClear);
         }
-        let ironic = Client::new(environment.ironic, clock).await?;
+        let (ironic, ironic_resource) = match environment.ironic {
+            IronicSource::Endpoint(settings) => (Client::new(settings, clock).await?, None),
+            IronicSource::Resource(followed) => {
+                let why = format!("Ironic resource {} was not read yet", followed.resource);
+                let login_in_clear = options.insecure_ironic;
+                (
+                    Client::without_destination(why, clock),
+                    Some(Followed {
+                        login_in_clear,
+                        ..followed
+                    }),
+                )
+            }
+        };
         let mut node = environment.node;
         node.fake_hardware = options.fake_hardware;
         node.bmc_networks = options.bmc_networks.clone();
         Ok(Self {
             ironic,
+            ironic_resource,
             settings: Settings {
                 retries: options.retries,
                 plain_node_names: options.plain_node_names,

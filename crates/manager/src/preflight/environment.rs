@@ -5,7 +5,6 @@ use std::path::Path;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Container;
-use metal3_ironic::endpoint::Login;
 use metal3_preflight::{Decision, Finding};
 use metal3_runtime::guard::PART_OF_LABEL;
 
@@ -99,8 +98,7 @@ fn judged(
             let mut findings: Vec<Finding> = warnings
                 .map(|warning| Finding::new(Decision::Go, object, warning, ""))
                 .collect();
-            let sends_login = !matches!(read.ironic.login, Login::Open);
-            if sends_login && read.ironic.endpoint.is_in_clear() {
+            if read.ironic.sends_login_in_clear() {
                 let what =
                     "IRONIC_ENDPOINT begins with http://, and a login is sent to it: the host controllers do not start";
                 let cure = "give Ironic a certificate, or start them with --allow-insecure-ironic";

@@ -7,6 +7,7 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_grants::Admission;
 use metal3_hosts::agent_image::{self, ImageReconciler};
 use metal3_hosts::data_image;
+use metal3_hosts::ironic_resource;
 use metal3_hosts::needs::{AgentImages, DataImages, Hosts, Subscriptions, UnservedKinds};
 use metal3_hosts::reconciler::caches::Caches;
 use metal3_hosts::reconciler::{Parts, controller};
@@ -65,6 +66,10 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
     let watches = of_hosts
         .chain(others.subscriptions.watches(&watch_config))
         .chain(others.unserved.watches(&watch_config));
+    let watches = match &metal.ironic_resource {
+        Some(followed) => watches.chain(others.ironic.watches(&watch_config, followed)),
+        None => watches,
+    };
     let task = controllers(session, (caches, others), write_access, metal);
     let reviewed_by = ReviewedBy {
         rights: SubjectReviewer::new::<Admission>(&session.client),
@@ -82,6 +87,7 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
 struct OtherCaches {
     subscriptions: subscription::Caches,
     unserved: unserved::Caches,
+    ironic: ironic_resource::Caches,
 }
 
 /// The rights of users and the allowed destinations, for the webhook of hosts. A replica that does not lead reviews them
@@ -156,6 +162,12 @@ async fn run_if_any(controller: Option<Controller<ImageReconciler>>, stop: Cance
     }
 }
 
+async fn follow_if_any(parts: Option<ironic_resource::Parts>, stop: CancellationToken) {
+    if let Some(parts) = parts {
+        ironic_resource::follow(parts, stop).await;
+    }
+}
+
 fn data_image_parts(
     session: &Session,
     caches: &Caches,
@@ -172,6 +184,41 @@ fn data_image_parts(
         events,
         metrics: session.metrics.clone(),
     }
+}
+
+fn unserved_parts(
+    session: &Session,
+    caches: unserved::Caches,
+    write_access: &WriteAccess,
+    metal: &HostsConfig,
+    events: EventRecorder,
+) -> unserved::Parts {
+    unserved::Parts {
+        client: write_access.client.clone(),
+        caches,
+        namespace: session.options.namespace.clone().or_else(|| metal.namespace.clone()),
+        ironic: metal.ironic.clone(),
+        go_manager: Arc::clone(&write_access.go_manager),
+        plain_node_names: metal.settings.plain_node_names,
+        builds_agent_images: metal.settings.builds_agent_images,
+        clock: Arc::clone(&session.clock),
+        events,
+        metrics: session.metrics.clone(),
+    }
+}
+
+fn ironic_parts(
+    caches: ironic_resource::Caches,
+    write_access: &WriteAccess,
+    metal: &HostsConfig,
+) -> Option<ironic_resource::Parts> {
+    let followed = metal.ironic_resource.clone()?;
+    Some(ironic_resource::Parts {
+        client: write_access.client.clone(),
+        caches,
+        ironic: metal.ironic.clone(),
+        followed,
+    })
 }
 
 fn controllers(
@@ -195,18 +242,8 @@ fn controllers(
         metrics: session.metrics.clone(),
     };
     let of_data_images = data_image_parts(session, &caches, &write_access, &metal, events.clone());
-    let of_unserved = unserved::Parts {
-        client: write_access.client.clone(),
-        caches: others.unserved,
-        namespace: session.options.namespace.clone().or_else(|| metal.namespace.clone()),
-        ironic: metal.ironic.clone(),
-        go_manager: Arc::clone(&write_access.go_manager),
-        plain_node_names: metal.settings.plain_node_names,
-        builds_agent_images: metal.settings.builds_agent_images,
-        clock: Arc::clone(&session.clock),
-        events: events.clone(),
-        metrics: session.metrics.clone(),
-    };
+    let of_unserved = unserved_parts(session, others.unserved, &write_access, &metal, events.clone());
+    let of_ironic = ironic_parts(others.ironic, &write_access, &metal);
     let agent_images = image_controller(session, &caches, &write_access, &metal);
     let subscription_writer: Writer<Subscriptions> = Writer::new(write_access.client.clone(), session.mode());
     let data_image_writer: Writer<DataImages> = Writer::new(write_access.client.clone(), session.mode());
@@ -238,7 +275,8 @@ fn controllers(
             data_images.run(stop.clone()),
         );
         let of_images = run_if_any(agent_images, stop.clone());
-        let work = futures::future::join3(of_hosts, of_images, unserved.run(stop));
+        let follow_ironic = follow_if_any(of_ironic, stop.clone());
+        let work = futures::future::join4(of_hosts, of_images, follow_ironic, unserved.run(stop));
         Box::pin(run_then_drain(work, publisher.run()))
     })
 }

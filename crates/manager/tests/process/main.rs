@@ -7,6 +7,7 @@ mod hand_back;
 mod hand_back_owners;
 mod hosts;
 mod ipam;
+mod ironic_resource;
 mod life;
 mod older;
 mod optional_kinds;

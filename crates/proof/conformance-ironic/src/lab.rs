@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use metal3_domain::clock::{Clock, SystemClock};
-use metal3_ironic::endpoint::{Endpoint, Login, Settings};
+use metal3_ironic::endpoint::{Ca, Endpoint, Login, Settings};
 use metal3_ironic::transport::Transport as _;
 use metal3_ironic::{Client, Error};
 use secrecy::ExposeSecret as _;
@@ -100,7 +100,7 @@ pub struct Lab {
 }
 
 fn sockets(settings: &Settings) -> anyhow::Result<reqwest::Client> {
-    let pem = std::fs::read(settings.trust.ca.as_ref().context("no CA")?)?;
+    let pem = std::fs::read(settings.trust.ca.as_ref().and_then(Ca::file).context("no CA")?)?;
     let builder = reqwest::Client::builder().no_proxy();
     Ok(builder
         .pool_idle_timeout(IDLE)
@@ -116,7 +116,7 @@ impl Lab {
     pub async fn open(credentials: &Path) -> anyhow::Result<Self> {
         let access: Access = serde_json::from_str(&std::fs::read_to_string(credentials)?)?;
         let mut settings = Settings::new(Endpoint::parse(&access.url)?);
-        settings.trust.ca = Some(access.ca);
+        settings.trust.ca = Some(Ca::File(access.ca));
         settings.login = Login::Basic {
             username: access.username,
             password: access.password.into(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::DateTime;
 use metal3_conformance_ironic::{self as conformance, CLAIMS, Lab, Needs};
 use metal3_domain::clock::{Clock, SystemClock};
-use metal3_ironic::endpoint::{Endpoint, Login, Settings};
+use metal3_ironic::endpoint::{Ca, Endpoint, Login, Settings};
 use metal3_runtime::clock::TimerClock;
 use metal3_sim_ironic::{Ironic, Options};
 
@@ -45,7 +45,7 @@ async fn every_claim_with_sockets_holds_over_https() {
     let ca = std::env::temp_dir().join(format!("ironicsim-ca-{}.pem", std::process::id()));
     std::fs::write(&ca, server.ca()).unwrap();
     let mut settings = Settings::new(Endpoint::parse(&server.url()).unwrap());
-    settings.trust.ca = Some(ca.clone());
+    settings.trust.ca = Some(Ca::File(ca.clone()));
     settings.login = Login::Basic {
         username,
         password: password.into(),

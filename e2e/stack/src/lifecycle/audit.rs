@@ -69,6 +69,8 @@ const HOSTS: Account = Account {
         ("patch hostfirmwaresettings.metal3.io", SETTINGS),
         ("patch hostfirmwaresettings/status.metal3.io", SETTINGS),
         ("create firmwareschemas.metal3.io", SETTINGS),
+        ("list ironics.ironic.metal3.io", IRONIC_RESOURCE),
+        ("watch ironics.ironic.metal3.io", IRONIC_RESOURCE),
         ("patch events", AGAIN),
         ("create subjectaccessreviews.authorization.k8s.io", METRICS),
         ("create tokenreviews.authentication.k8s.io", METRICS),
@@ -105,6 +107,7 @@ const AGAIN: &str = "a repeated event about the same object";
 const OWNER: &str = "checked when a host becomes an owner, where permissions of owner references are enforced";
 const COMPONENTS: &str = "a host with HostFirmwareComponents";
 const SETTINGS: &str = "a host with HostFirmwareSettings";
+const IRONIC_RESOURCE: &str = "an Ironic that IRONIC_NAME names";
 const AGENT_IMAGES: &str = "--build-preprov-image, or an image of the Go manager that is deleted after a switch";
 const DATA_IMAGES: &str = "a host with a DataImage";
 const SUBSCRIPTIONS: &str = "a host with event subscriptions";

@@ -128,7 +128,7 @@ async fn a_certificate_that_another_authority_signed_is_untrusted_and_no_request
     let mut settings = server.settings();
     let file = std::env::temp_dir().join(format!("metal3-ironic-other-ca-{}.pem", std::process::id()));
     std::fs::write(&file, other_ca).unwrap();
-    settings.trust.ca = Some(file.clone());
+    settings.trust.ca = Some(crate::endpoint::Ca::File(file.clone()));
     let client = Client::new(settings, clock()).await.unwrap();
     let error = client.send(&node::get(&node_ref())).await.unwrap_err();
     std::fs::remove_file(&file).unwrap();

@@ -10,12 +10,65 @@ fn read(variables: &[(&str, &str)], files: &[&str]) -> Result<Environment, Vec<V
     Environment::read(find, |path| files.iter().any(|file| path == Path::new(file)))
 }
 
+/// The settings of an endpoint.
+fn at(read: &Environment) -> Settings {
+    let IronicSource::Endpoint(settings) = read.ironic.clone() else {
+        unreachable!("no resource is named");
+    };
+    settings
+}
+
+#[test]
+fn an_ironic_resource_is_named_by_variables_and_trust_is_that_of_the_environment() {
+    let name = ("IRONIC_NAME", "ironic");
+    let own = ("POD_NAMESPACE", "system");
+    let watched = ("WATCH_NAMESPACE", "hosts");
+    for (variables, namespace) in [
+        (vec![name, ("IRONIC_NAMESPACE", "metal3"), own, watched], "metal3"),
+        (vec![name, own, watched], "system"),
+        (vec![name, watched], "hosts"),
+    ] {
+        let read = read(&variables, &[CA, CERTIFICATE, KEY]).unwrap();
+        let IronicSource::Resource(followed) = read.ironic else {
+            unreachable!("{variables:?}");
+        };
+        assert_eq!(followed.resource.to_string(), format!("{namespace}/ironic"));
+        assert!(followed.trust.ca.is_some() && followed.trust.client.is_some());
+        assert!(read.warnings.is_empty(), "{:?}", read.warnings);
+    }
+    for (variables, named, cure) in [
+        (vec![name], "IRONIC_NAMESPACE", "the namespace of the Ironic resource"),
+        (
+            vec![("IRONIC_NAME", "a.example.org/"), own],
+            "IRONIC_NAME",
+            "no name of an object",
+        ),
+        (
+            vec![name, ("IRONIC_NAMESPACE", "a b")],
+            "IRONIC_NAMESPACE",
+            "no name of an object",
+        ),
+    ] {
+        let faults = read(&variables, &[]).unwrap_err();
+        assert!(
+            faults[0].variable == named && faults[0].why.contains(cure),
+            "{faults:?}"
+        );
+    }
+    let both = read(&[name, own, ENDPOINT], &[]).unwrap();
+    assert!(
+        both.warnings[0].starts_with("IRONIC_ENDPOINT has no effect"),
+        "{:?}",
+        both.warnings
+    );
+}
+
 #[test]
 fn an_endpoint_alone_is_enough_and_defaults_are_those_of_the_go_manager() {
     let read = read(&[ENDPOINT], &[]).unwrap();
-    assert!(matches!(read.ironic.login, Login::Open));
-    assert!(read.ironic.trust.ca.is_none() && read.ironic.trust.client.is_none() && !read.ironic.trust.insecure);
-    assert_eq!(read.ironic.time_limit, Duration::from_secs(30));
+    assert!(matches!(at(&read).login, Login::Open));
+    assert!(at(&read).trust.ca.is_none() && at(&read).trust.client.is_none() && !at(&read).trust.insecure);
+    assert_eq!(at(&read).time_limit, Duration::from_secs(30));
     assert_eq!((read.slots, read.workers), (20, None));
     assert_eq!(read.node, NodeSettings::default());
     assert!(read.warnings.is_empty());
@@ -24,12 +77,12 @@ fn an_endpoint_alone_is_enough_and_defaults_are_those_of_the_go_manager() {
 #[test]
 fn mounted_files_are_found_at_the_paths_of_the_go_manager() {
     let read = read(&[ENDPOINT], &["/opt/metal3/auth/ironic/username", CA, CERTIFICATE, KEY]).unwrap();
-    let Login::Folder(folder) = &read.ironic.login else {
+    let Login::Folder(folder) = &at(&read).login else {
         unreachable!("there is a login");
     };
     assert_eq!(folder, Path::new("/opt/metal3/auth/ironic"));
-    assert_eq!(read.ironic.trust.ca.as_deref(), Some(Path::new(CA)));
-    let client = read.ironic.trust.client.unwrap();
+    assert_eq!(at(&read).trust.ca.as_ref().and_then(Ca::file), Some(Path::new(CA)));
+    let client = at(&read).trust.client.unwrap();
     assert_eq!(
         (client.certificate.as_path(), client.key.as_path()),
         (Path::new(CERTIFICATE), Path::new(KEY))
@@ -39,7 +92,7 @@ fn mounted_files_are_found_at_the_paths_of_the_go_manager() {
 #[test]
 fn the_empty_directory_of_an_absent_secret_means_no_credentials() {
     let read = read(&[ENDPOINT], &["/opt/metal3/auth/ironic"]).unwrap();
-    assert!(matches!(read.ironic.login, Login::Open));
+    assert!(matches!(at(&read).login, Login::Open));
 }
 
 #[test]
@@ -61,14 +114,13 @@ fn each_variable_sets_its_field() {
         ("IRONIC_EXTERNAL_URL_V6", "https://[2001:db8::1]:6385"),
         ("WATCH_NAMESPACE", "metal"),
         ("IRONIC_CLIENT_CACHE_TTL", "5s"),
-        ("RETRY_PERIOD_SECONDS", "2"),
     ];
     let read = read(&variables, &["/login/ironic/password", "/ca"]).unwrap();
-    assert_eq!(Ok(&read.ironic.endpoint), Endpoint::parse(ENDPOINT.1).as_ref());
-    assert!(matches!(&read.ironic.login, Login::Folder(folder) if folder == Path::new("/login/ironic")));
-    assert_eq!(read.ironic.trust.ca.as_deref(), Some(Path::new("/ca")));
-    assert!(read.ironic.trust.insecure);
-    assert_eq!(read.ironic.time_limit, Duration::from_secs(90));
+    assert_eq!(Ok(&at(&read).endpoint), Endpoint::parse(ENDPOINT.1).as_ref());
+    assert!(matches!(&at(&read).login, Login::Folder(folder) if folder == Path::new("/login/ironic")));
+    assert_eq!(at(&read).trust.ca.as_ref().and_then(Ca::file), Some(Path::new("/ca")));
+    assert!(at(&read).trust.insecure);
+    assert_eq!(at(&read).time_limit, Duration::from_secs(90));
     assert_eq!((read.slots, read.workers), (3, Some(17)));
     let node = read.node;
     assert!(node.provisioning_network_disabled && !node.fake_hardware);
@@ -82,7 +134,7 @@ fn each_variable_sets_its_field() {
     );
     assert_eq!(node.external_url_v6.as_deref(), Some("https://[2001:db8::1]:6385"));
     assert_eq!(read.namespace.as_deref(), Some("metal"));
-    assert_eq!(read.warnings.len(), 2, "{:?}", read.warnings);
+    assert_eq!(read.warnings.len(), 1, "{:?}", read.warnings);
 }
 
 /// As with the Go manager: the variable of one architecture, then the list, then the common one.
@@ -132,7 +184,7 @@ fn each_variable_without_effect_is_named_with_the_reason() {
         .iter()
         .filter(|variable| variable.description.starts_with("Ignored"));
     let ignored: Vec<&str> = ignored.map(|variable| variable.name).collect();
-    assert_eq!(ignored.len(), 4);
+    assert_eq!(ignored.len(), 1);
     for variable in ignored {
         let warnings = read(&[ENDPOINT, (variable, "x")], &[]).unwrap().warnings;
         assert!(
@@ -184,7 +236,6 @@ fn an_invalid_value_is_reported_with_variable_and_fix() {
             "Default, Always, Never",
         ),
         ("WATCH_NAMESPACE", "a,b", "a process for each"),
-        ("IRONIC_NAME", "ironic", "IRONIC_ENDPOINT"),
         ("IRONIC_SKIP_CLIENT_SAN_VERIFY", "true", "a certificate for the name"),
         ("IRONIC_NETWORKING_ENABLED", "true", "not configured yet"),
     ] {
@@ -226,7 +277,12 @@ fn certificate_and_key_are_read_from_the_files_of_their_variables() {
         ("IRONIC_CLIENT_CERT_FILE", "/c"),
         ("IRONIC_CLIENT_PRIVATE_KEY_FILE", "/k"),
     ];
-    let client = read(&variables, &["/c", "/k"]).unwrap().ironic.trust.client.unwrap();
+    let client = read(&variables, &["/c", "/k"])
+        .map(|read| at(&read))
+        .unwrap()
+        .trust
+        .client
+        .unwrap();
     assert_eq!(
         (client.certificate.as_path(), client.key.as_path()),
         (Path::new("/c"), Path::new("/k"))
@@ -236,11 +292,22 @@ fn certificate_and_key_are_read_from_the_files_of_their_variables() {
 #[test]
 fn documented_variables_are_exactly_those_that_are_read() {
     let requested = std::cell::RefCell::new(std::collections::BTreeSet::new());
-    let find = |name: &str| {
+    for given in [&[ENDPOINT][..], &[("IRONIC_NAME", "ironic"), ("WATCH_NAMESPACE", "a")]] {
+        let find = |name: &str| {
+            requested.borrow_mut().insert(name.to_owned());
+            let found = given.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        assert!(Environment::read(find, |_| false).is_ok());
+    }
+    // That of a Pod is no setting of hosts.
+    requested.borrow_mut().remove("POD_NAMESPACE");
+    // The parser of flags reads the lease.
+    let lease = |name: &str| {
         requested.borrow_mut().insert(name.to_owned());
-        (name == ENDPOINT.0).then(|| ENDPOINT.1.to_owned())
+        None
     };
-    assert!(Environment::read(find, |_| false).is_ok());
+    assert!(metal3_flags::parse_with(["--help".to_owned()], lease).is_ok());
     let documented: Vec<&str> = metal3_flags::VARIABLES.iter().map(|variable| variable.name).collect();
     assert_eq!(requested.into_inner().into_iter().collect::<Vec<_>>(), documented);
 }
@@ -257,7 +324,7 @@ fn only_the_word_true_turns_verification_and_the_provisioning_network_off() {
             ("", false),
         ] {
             let read = read(&[ENDPOINT, (variable, value)], &[]).unwrap();
-            let found = [read.ironic.trust.insecure, read.node.provisioning_network_disabled];
+            let found = [at(&read).trust.insecure, read.node.provisioning_network_disabled];
             assert_eq!(found.contains(&true), expected, "{variable}={value}");
         }
         for value in ["1", "t", "T", "yes"] {

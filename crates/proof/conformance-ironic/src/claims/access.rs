@@ -7,7 +7,7 @@ use anyhow::{Context as _, ensure};
 use chrono::{DateTime, Utc};
 use metal3_domain::clock::ManualClock;
 use metal3_ironic::calls::service;
-use metal3_ironic::endpoint::Login;
+use metal3_ironic::endpoint::{Ca, Login};
 use metal3_ironic::{Client, Error};
 
 use crate::lab::{Lab, expect_error};
@@ -48,10 +48,10 @@ const ANOTHER_CA: &str = include_str!("another_ca.pem");
 
 pub(crate) async fn another_ca_is_untrusted_until_the_file_is_corrected(lab: &Lab) -> anyhow::Result<()> {
     let mut settings = lab.settings()?;
-    let right = std::fs::read(settings.trust.ca.as_ref().context("no CA")?)?;
+    let right = std::fs::read(settings.trust.ca.as_ref().and_then(Ca::file).context("no CA")?)?;
     let file = std::env::temp_dir().join(format!("metal3-ironic-contract-{}.pem", std::process::id()));
     std::fs::write(&file, ANOTHER_CA)?;
-    settings.trust.ca = Some(file.clone());
+    settings.trust.ca = Some(Ca::File(file.clone()));
     let clock = Arc::new(ManualClock::at(DateTime::<Utc>::UNIX_EPOCH));
     let client = Client::new(settings, clock.clone()).await?;
     let before = client.send(&service::drivers()).await;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
-use metal3_ironic::endpoint::Login as ClientLogin;
+use metal3_ironic::endpoint::{Ca, Login as ClientLogin};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
@@ -35,7 +35,9 @@ impl RawClient {
             anyhow::bail!("this Ironic has no login");
         };
         let mut trusted = RootCertStore::empty();
-        for certificate in CertificateDer::pem_file_iter(settings.trust.ca.context("no CA")?)? {
+        for certificate in
+            CertificateDer::pem_file_iter(settings.trust.ca.as_ref().and_then(Ca::file).context("no CA")?)?
+        {
             trusted.add(certificate?)?;
         }
         let config = ClientConfig::builder().with_root_certificates(trusted);

@@ -1,0 +1,62 @@
+//! Follows the `Ironic` resource that `IRONIC_NAME` names: where requests go, with which login and trust, and whether
+//! any is sent.
+//!
+//! Invariants:
+//! - Nothing is sent while the resource is not ready, or names a Secret that cannot be used.
+//! - What is not known (a watch that is not permitted, a Secret that cannot be read) does not change the destination.
+//! - A change of the resource or of its Secrets is in use at once. Nothing is polled.
+//!   differs (`ironic-resource-followed`): the Go manager reads them again when its client is a minute old.
+//!
+//! It does not configure Ironic, and decides nothing about hosts: to them an Ironic that is not ready is one that
+//! cannot be reached.
+
+mod destination;
+mod follow;
+mod resource;
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube_core::PartialObjectMeta;
+use metal3_ironic::endpoint::Trust;
+use metal3_runtime::cache::{Key, SharedCache};
+use metal3_runtime::watch::{Scope, WatchConfig, WatchSet};
+
+pub use follow::{Parts, follow};
+pub use resource::Ironic;
+
+use crate::needs::IronicResource;
+
+/// The resource that is followed, and what it does not say.
+#[derive(Debug, Clone)]
+pub struct Followed {
+    /// The resource.
+    pub resource: Key,
+    /// The client certificate, and the CA where the resource names none.
+    pub trust: Trust,
+    /// The timeout of one request.
+    pub time_limit: Duration,
+    /// Whether the login may cross a network without encryption.
+    pub login_in_clear: bool,
+}
+
+/// The caches of the resource and of the Secrets next to it.
+#[derive(Clone, Default)]
+pub struct Caches {
+    ironics: SharedCache<Ironic>,
+    secrets: SharedCache<PartialObjectMeta<Secret>>,
+}
+
+impl Caches {
+    /// The watches of the namespace of the resource. The caller runs them together with [`follow`].
+    #[must_use]
+    pub fn watches(&self, config: &WatchConfig, followed: &Followed) -> WatchSet<IronicResource> {
+        let config = WatchConfig {
+            scope: Scope::namespace(&followed.resource.namespace),
+            ..config.clone()
+        };
+        WatchSet::new(&config)
+            .optional(&self.ironics)
+            .optional_metadata(&self.secrets)
+    }
+}
