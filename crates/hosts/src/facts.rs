@@ -77,7 +77,8 @@ pub struct Facts<'a> {
     /// How long Ironic may still begin with a change that this process sent and whose response is lost. `None`: it has ended
     /// all of them.
     pub unanswered: Option<Duration>,
-    /// How long Ironic may still begin with a creation of the node that this or an earlier process sent. `None`: it has ended it.
+    /// How long Ironic may still begin with a creation of the node, or a removal of the image, that this or an earlier process
+    /// sent. `None`: it has ended it.
     pub creation_left: Option<Duration>,
     /// How long this process observes the node with its present reservation and without a change. `None`: it has none.
     pub reserved_for: Option<Duration>,

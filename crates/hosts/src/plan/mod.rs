@@ -33,6 +33,7 @@ mod status;
 pub(crate) mod wait;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use metal3_api::metal3::v1alpha1::{OperationalStatus, ProvisioningState as State};
 use metal3_ironic::slots::SlotState;
@@ -97,7 +98,8 @@ fn decide(planner: &mut Planner<'_>) -> PlanResult {
 impl Planner<'_> {
     fn finish(mut self, decision: Decision) -> Plan {
         // differs: `host-lost-responses`. The Go manager repeats the request at once.
-        if let Some(left) = self.facts.unanswered.filter(|_| self.changes_machine()) {
+        let left = self.order_left(&decision);
+        if let Some(left) = left.or_else(|| self.facts.unanswered.filter(|_| self.changes_machine())) {
             return Plan {
                 next: self.recheck_stale_node(wait::on_lost_response(left)),
                 ..Plan::default()
@@ -138,6 +140,21 @@ impl Planner<'_> {
         conditions::renew(&mut self);
         let release_slot = self.release_slot(is_backing_off, &next);
         self.build(next, release_slot)
+    }
+
+    /// How long an order may still begin that contradicts the end of an operation: what the node shows is not its end before.
+    fn order_left(&self, decision: &Decision) -> Option<Duration> {
+        match decision {
+            Decision::ChangeState(Trigger::Deprovisioned | Trigger::Provisioned | Trigger::Prepared) => {
+                self.facts.unanswered
+            }
+            Decision::ChangeState(Trigger::PoweredOff) if *self.state() == State::Deprovisioning => {
+                self.facts.unanswered
+            }
+            // The removal that is taken back may have been ordered by a process that was replaced.
+            Decision::ChangeState(Trigger::ImageRestored) => self.facts.creation_left.max(self.facts.unanswered),
+            _ => None,
+        }
     }
 
     fn record_failure(&mut self, failure: &Failure) -> Next {

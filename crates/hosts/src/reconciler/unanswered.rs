@@ -9,8 +9,12 @@
 //! | creation of the node or a port | Ironic rejects the later one: names and addresses are unique. A search without a result is none until the first is over |
 //! | fields of the node, maintenance | both set the same. An older value that comes late is compared before each power or provision request |
 //!
-//! A program that is replaced leaves no record of what it sent. Of that, only a creation does harm that is not seen later: a
-//! node that nothing deletes. So for the same time after its start this process knows of no host whether one is to come.
+//! The end of an operation that an order of it may still contradict is no end before: a host would be `provisioned` with a disk
+//! that Ironic erases a moment later.
+//!
+//! A program that is replaced leaves no record of what it sent. Of that, two do harm that is not seen later: a creation, whose
+//! node nothing deletes, and the removal of an image that is requested again. So for the same time after its start this process
+//! knows of no host whether one is to come.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -53,6 +53,36 @@ fn change_of_the_machine_is_not_requested_while_an_earlier_one_may_begin() {
     }
 }
 
+/// The node shows nothing of the order yet: a host that is `provisioned` now would be erased in a moment.
+#[test]
+fn state_is_not_left_while_an_order_of_it_may_begin() {
+    let preparing = Fixture::new("preparing").with(|fixture| fixture.ports = Some(vec![super::rows::given::port()]));
+    for (to, fixture) in [
+        (
+            "to provisioned",
+            deprovisioning().spec_image("a").node_with("active", written("a")),
+        ),
+        ("to provisioned", provisioning().node_with("active", written("a"))),
+        ("to available", deprovisioning().node("available")),
+        ("to available", preparing.node("manageable")),
+    ] {
+        let fixture = fixture.live();
+        assert!(fixture.summary().contains(to), "{to}: {}", fixture.summary());
+        assert_eq!(fixture.unanswered(LEFT).summary(), "waits for a time", "{to}");
+    }
+    let restored = || {
+        deprovisioning()
+            .spec_image("a")
+            .node_with("active", written("a"))
+            .live()
+    };
+    assert_eq!(
+        restored().creation_left(LEFT).summary(),
+        "waits for a time",
+        "of a process that was replaced"
+    );
+}
+
 #[test]
 fn record_of_the_node_is_changed_while_an_earlier_change_may_begin() {
     let renamed = deprovisioning()

@@ -50,6 +50,30 @@ async fn assert_kept(env: &TestEnv, node: &str, before: usize) {
     assert_eq!(env.get(1).await.unwrap().status.error_message, "");
 }
 
+/// The host said that its image runs, and then Ironic removed it.
+#[tokio::test(start_paused = true)]
+async fn image_that_is_requested_again_while_its_removal_may_begin_runs_in_the_end() {
+    let env = TestEnv::new(Setup::default());
+    provisioned(&env, 1).await;
+    let asked = env.interceptor.log().asked.len();
+    // After the read of the node.
+    env.interceptor.log().fault = Some((asked + 2, IronicFault::Queued));
+    Phase::Deprovision.begin(&env, 1).await;
+    sleep(Duration::from_secs(35)).await;
+    assert!(env.interceptor.log().injected);
+    Phase::Provision.begin(&env, 1).await;
+    sleep(Duration::from_hours(1)).await;
+    let status = env.get(1).await.unwrap().status;
+    assert_eq!(
+        (
+            status.error_message.as_str(),
+            status.provisioning.state.to_string().as_str()
+        ),
+        ("", "provisioned")
+    );
+    assert!(env.machine(1, |machine| machine.disk.is_some()));
+}
+
 /// The deletion of the node waited for others without limit, and left after the annotation was removed.
 #[tokio::test(start_paused = true)]
 async fn node_is_kept_when_a_detachment_that_waits_for_other_requests_is_taken_back() {
