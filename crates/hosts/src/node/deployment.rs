@@ -197,6 +197,11 @@ impl Order {
         digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
+    /// Whether the node records that this was sent for the instance: what Ironic masks is then the present one.
+    pub(super) fn is_recorded_on(&self, node: &Node, instance: &str) -> bool {
+        node.instance_info.text(ORDERED) == Some(&self.digest(instance))
+    }
+
     /// Whether the node was last configured with this. An order recorded for the node's instance decides; a node without one
     /// was configured by another manager, which records no name of a step.
     #[must_use]

@@ -110,8 +110,17 @@ impl Instance {
     }
 
     fn compare(&self, node: &Node, login: Login<'_>) -> Changes {
-        let mut changes = Comparison::with(node, Passwords::AsSent);
         let owner = self.owner_of(node);
+        let instance = match &owner {
+            InstanceOwner::Other(uuid) => uuid,
+            InstanceOwner::None | InstanceOwner::ThisHost => &self.uid,
+        };
+        // differs: `host-image-sent`. The Go manager compares the masked URL.
+        let passwords = match self.order.is_recorded_on(node, instance) {
+            true => Passwords::AsSent,
+            false => Passwords::Changed,
+        };
+        let mut changes = Comparison::with(node, passwords);
         match &owner {
             InstanceOwner::None => changes.field("instance_uuid", None, Some(self.uid.as_str().into())),
             InstanceOwner::ThisHost => {}
@@ -122,10 +131,6 @@ impl Instance {
             ("capabilities", Some(capabilities::of_instance(self.boot_mode))),
             ("root_device", Some(root_device)),
         ];
-        let instance = match &owner {
-            InstanceOwner::Other(uuid) => uuid,
-            InstanceOwner::None | InstanceOwner::ThisHost => &self.uid,
-        };
         for (key, wanted) in common.into_iter().chain(self.order.keys(instance)) {
             changes.entry(RecordMap::InstanceInfo, key, wanted);
         }
@@ -187,6 +192,13 @@ impl fmt::Debug for Instance {
             .field("boot_mode", &self.boot_mode)
             .finish_non_exhaustive()
     }
+}
+
+/// The patch that removes the instance and what it was configured with. Empty: there is none.
+#[must_use]
+pub fn clear(node: &Node) -> Patch {
+    let keys = node.instance_info.0.keys();
+    keys.fold(release(node), |patch, key| patch.remove(&["instance_info", key]))
 }
 
 /// The patch that removes the instance. Empty: there is none.

@@ -340,3 +340,23 @@ fn recorded_order_identifies_the_image_of_an_instance() {
     record.0["instance_uuid"] = super::UID.replace('f', "0").into();
     assert!(!asked.is_written_on(&record.shown()), "ordered for another instance");
 }
+
+/// Ironic masks the secret, so the URL that it shows does not distinguish the two.
+#[test]
+fn image_with_another_secret_in_its_url_replaces_the_former() {
+    let iso = |token: &str| json!({"url": format!("http://192.0.2.9/live.iso?token={token}"), "format": "live-iso"});
+    let record = available();
+    let patch = of(iso("one"), &json!({})).deployed_from(None, &record.shown()).patch;
+    let (record, second) = (record.patched(patch), of(iso("two"), &json!({})));
+    let patch = second.deployed_from(None, &record.shown()).patch;
+    let record = record.patched(patch);
+    assert!(second.is_written_on(&record.shown()));
+    assert_eq!(
+        record.0["instance_info"]["boot_iso"],
+        "http://192.0.2.9/live.iso?token=two"
+    );
+    assert!(
+        second.deployed_from(None, &record.shown()).patch.is_empty(),
+        "sent once"
+    );
+}
