@@ -23,11 +23,12 @@ use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::Next;
 
 use crate::action::{Action, Disc, Request};
-use crate::facts::{DiscAttempts, DiscOrder, DriveView, HostFreshness, NodeFreshness, Read};
+use crate::facts::{DiscAttempts, DiscOrder, DriveView, HostFreshness, LOCK_THRESHOLD, NodeFreshness, Read};
 use crate::names::reason::DATA_IMAGE_UNKNOWN;
 use crate::node::drive::{Drive, runs_from_disc};
 use crate::plan::conditions::POWER_FAULT;
 use crate::plan::disc_report::{add_error, failed, give_up, patch, report_again, report_done, reported, unread};
+use crate::plan::error::{Failure, kind_in};
 use crate::plan::ownership::is_owned_node;
 use crate::plan::planner::{Decision, PlanResult, Planner, document};
 use crate::plan::power::require_end_of_switching;
@@ -270,6 +271,24 @@ fn require_live_neighbours(planner: &Planner<'_>) -> PlanResult<()> {
     }
 }
 
+/// Waits for the end of an order, and reports a lock that does not go with it: nothing else says why the host waits.
+fn unended_order(planner: &Planner<'_>, node: &Node, purpose: Purpose) -> Decision {
+    let next = wait::on_node("Ironic works with the disc of the host");
+    let (Some(conductor), Some(Duration::ZERO)) = (&node.reservation, planner.remaining_reservation(node)) else {
+        return Decision::Wait(next);
+    };
+    let message = format!(
+        "Ironic has not ended the order about the disc of the host: the conductor {conductor} holds the node for more than {} \
+         minutes; a lock that stays goes with a restart of that conductor",
+        LOCK_THRESHOLD.as_secs() / 60
+    );
+    let kind = kind_in(planner.state());
+    match purpose {
+        Purpose::Removal => planner.fail_with_backoff(Failure::retryable(kind, message).uncounted()),
+        _ => Decision::Fail(Failure::until(kind, message, next)),
+    }
+}
+
 fn carry_out(
     planner: &mut Planner<'_>,
     object: &DataImage,
@@ -285,7 +304,7 @@ fn carry_out(
     }
     // Nothing has failed before Ironic ends the order, however long it takes for that.
     if matches!(step, Step::Failed(_)) && node.reservation.is_some() {
-        return Err(Decision::Wait(wait::on_node("Ironic works with the disc of the host")));
+        return Err(unended_order(planner, node, purpose));
     }
     // Ironic records each failure.
     if let (Step::Failed(_), None, Some(left)) = (step, &node.last_error, attempts.settling_left) {

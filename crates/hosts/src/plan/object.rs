@@ -184,9 +184,17 @@ pub(crate) fn record_hardware(planner: &mut Planner<'_>, details: &HardwareDetai
         }
         Observed::Present(data) if data.metadata.deletion_timestamp.is_some() => {
             release(planner, data);
-            return Err(Decision::Wait(wait::on_user(
-                "the HardwareData of a former host is deleted; if it stays, look at its finalizers",
-            )));
+            let mut finalizers = data.metadata.finalizers.iter().flatten();
+            if finalizers.all(|finalizer| finalizer == HARDWARE_DATA_FINALIZER) {
+                return Err(Decision::Wait(wait::on_user(
+                    "the HardwareData of a former host is deleted",
+                )));
+            }
+            return Err(Decision::reject(
+                ErrorType::Inspection,
+                "the HardwareData of a former host of this name is still being deleted; look at its finalizers. The inspection \
+                 ends once it is gone",
+            ));
         }
         Observed::Present(data) => {
             // differs: `host-hardware-data-in-place`. The Go manager deletes it and creates another.

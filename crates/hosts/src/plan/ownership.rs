@@ -57,10 +57,11 @@ fn has_deployment(planner: &Planner<'_>, node: &Node, deployment: &Deployment) -
     !deployment.is_none() && instance.is_ok_and(|instance| instance.is_identified_on(node))
 }
 
-/// The former instance of a moved host, if the restored status fits the node: same UUID, active, same deployment.
+/// The former instance of a moved host, if the restored status fits the node: same UUID, active or about to be, same deployment.
 pub(crate) fn former_instance(planner: &Planner<'_>, saved: &BareMetalHostStatus) -> PlanResult<Option<String>> {
+    let is_begun = saved.provisioning.state == State::Provisioning;
     let runs = matches!(saved.provisioning.state, State::Provisioned | State::Deprovisioning);
-    if !runs || saved.provisioning.id.is_empty() {
+    if !(runs || is_begun) || saved.provisioning.id.is_empty() {
         return Ok(None);
     }
     let node = match planner.facts.node {
@@ -68,9 +69,19 @@ pub(crate) fn former_instance(planner: &Planner<'_>, saved: &BareMetalHostStatus
         Observed::Present(FoundNode::Own(..)) | Observed::Unknown(_) => return Err(Decision::read(Read::Node)),
         Observed::Absent | Observed::Present(FoundNode::Foreign(_)) => return Ok(None),
     };
-    let is_same = node.uuid.as_str() == saved.provisioning.id
-        && node.provision_state == S::Active
-        && has_deployment(planner, node, &Deployment::of_status(saved));
+    let deployment = match is_begun {
+        true => Deployment::new(
+            saved.last_attempted_image.as_ref(),
+            node::deployment::ordered_method(node),
+        ),
+        false => Deployment::of_status(saved),
+    };
+    let fits = match node.provision_state {
+        S::Active => true,
+        S::Deploying | S::WaitCallBack | S::DeployFailed => is_begun,
+        _ => false,
+    };
+    let is_same = node.uuid.as_str() == saved.provisioning.id && fits && has_deployment(planner, node, &deployment);
     let instance = node.instance_uuid.clone().filter(|_| is_same);
     Ok(instance.filter(|instance| !instance.eq_ignore_ascii_case(planner.uid)))
 }

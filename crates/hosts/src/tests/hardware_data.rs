@@ -124,6 +124,15 @@ fn hardware_data_of_a_former_host_that_only_the_finalizer_keeps_is_released() {
 
 #[test]
 fn hardware_data_of_a_former_host_get_the_new_owner_after_an_inspection_or_are_awaited_until_they_are_gone() {
+    let held = inspecting().node("manageable").with(|fixture| {
+        let mut data = of_former_host(true);
+        let finalizers = data.metadata.finalizers.get_or_insert_default();
+        finalizers.push("example.com/backup".to_owned());
+        fixture.inventory = Some(Some(details()));
+        fixture.hardware_data = Some(Some(data));
+    });
+    let summary = held.summary();
+    assert!(summary.contains("look at its finalizers"), "{summary}");
     for is_deleted in [false, true] {
         let fixture = inspecting().node("manageable").with(|fixture| {
             fixture.inventory = Some(Some(details()));

@@ -86,3 +86,20 @@ fn removal_that_another_process_may_have_begun_is_an_error_until_the_user_decide
     let removed = waits.performed().spec(json!({ "image": null })).summary();
     assert!(removed.contains("requests provide"), "{removed}");
 }
+
+/// The brake would be off for the next change, which is not confirmed.
+#[test]
+fn confirmation_ends_with_the_removal_that_it_confirmed() {
+    let confirm = "baremetalhost.metal3.io/confirm-deprovision";
+    let restored = restored("active", json!({}))
+        .annotated(confirm, "")
+        .performed()
+        .performed();
+    assert_eq!(restored.state().to_string(), "provisioned");
+    let again = restored.spec(json!({ "image": null })).with(|fixture| fixture.left = 0);
+    assert!(
+        again.summary().contains("withheld: DeprovisionBudgetSpent"),
+        "{}",
+        again.summary()
+    );
+}

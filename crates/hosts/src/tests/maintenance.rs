@@ -192,3 +192,30 @@ fn maintenance_of_an_operator_is_not_ended_because_a_service_failed_during_it() 
         "{removed}"
     );
 }
+
+/// Ironic ignores the agent then, and knows no timeout.
+#[test]
+fn operation_that_waits_for_its_agent_in_a_maintenance_is_reported_and_goes_on_after_it() {
+    let maintained = json!({ "maintenance": true, "maintenance_reason": "disk swap" });
+    for (fixture, state) in [
+        (provisioning(), "wait call-back"),
+        (provisioning(), "inspect wait"),
+        (inspecting(), "inspect wait"),
+        (available(), "inspect wait"),
+        (deprovisioning(), "inspect wait"),
+        (provisioned(), "service wait"),
+    ] {
+        let fixture = fixture.node_with(state, maintained.clone());
+        let summary = fixture.summary();
+        assert!(
+            summary.contains("the node is in maintenance (disk swap)") && !summary.contains("requests"),
+            "{state}: {summary}"
+        );
+        let ended = fixture.performed().node(state);
+        assert!(
+            ended.summary().contains("error cleared"),
+            "{state}: {}",
+            ended.summary()
+        );
+    }
+}

@@ -4,7 +4,8 @@ use metal3_ironic::slots::SlotState;
 use serde_json::{Value, json};
 
 use super::fixture::{Fixture, OTHER_UID};
-use super::rows::given::{failing, port, with, written_for};
+use super::rows::given::{deprovisioning, failing, port, provisioning, with, written_for};
+use crate::names::FORMER_ANNOTATION;
 
 #[test]
 fn nothing_is_ordered_of_a_node_that_serves_another_instance() {
@@ -117,4 +118,36 @@ fn moved_external_host_with_the_image_that_its_node_shows_is_switched_on() {
         let summary = fixture.spec_image(image).node_with("active", node).live().summary();
         assert_eq!(summary.contains("requests power on"), is_on, "{image}: {summary}");
     }
+}
+
+#[test]
+fn deployment_of_a_moved_host_ends_once_its_former_instance_is_confirmed() {
+    let on = |state| provisioning().node_with(state, written_for("a", OTHER_UID)).live();
+    let unconfirmed = on("active").summary();
+    assert!(unconfirmed.contains("set the annotation"), "{unconfirmed}");
+    let confirmed = |state| on(state).annotated(FORMER_ANNOTATION, OTHER_UID).summary();
+    assert!(
+        confirmed("active").contains("to provisioned"),
+        "{}",
+        confirmed("active")
+    );
+    assert!(
+        confirmed("available").contains("requests change node"),
+        "{}",
+        confirmed("available")
+    );
+}
+
+/// A free node that serves an instance can be neither deployed nor registered after a move.
+#[test]
+fn instance_of_a_deployment_that_never_began_leaves_the_node_with_it() {
+    let configured = || deprovisioning().node_with("available", written_for("a", super::fixture::UID));
+    let summary = configured().summary();
+    assert_eq!(summary, "requests change node, replan");
+    let waiting = configured().unanswered(20).summary();
+    assert_eq!(waiting, "waits for a time", "the deployment may still begin");
+    let other = deprovisioning()
+        .node_with("available", written_for("a", OTHER_UID))
+        .summary();
+    assert!(!other.contains("requests"), "{other}");
 }

@@ -9,10 +9,12 @@ use super::provisioning::instance;
 use super::shared::{failure_reason, unexpected_state};
 use crate::names::reason;
 use crate::node::deployment::ordered_method;
-use crate::node::{Deployment, Instance, InstanceOwner};
+use crate::node::{Deployment, Instance};
 use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
+use crate::plan::ownership::has_no_other_instance;
 use crate::plan::planner::{Decision, PlanResult, Planner};
+use crate::plan::safety::require_ownership;
 use crate::plan::status;
 
 pub(super) fn failed(planner: &mut Planner<'_>, node: &Node, asked: &Deployment, instance: &Instance) -> PlanResult {
@@ -58,15 +60,7 @@ fn describe(asked: &Deployment) -> String {
 }
 
 pub(super) fn done(planner: &mut Planner<'_>, node: &Node, asked: &Deployment, instance: &Instance) -> PlanResult {
-    if let InstanceOwner::Other(uuid) = instance.owner_of(node)
-        && planner.rules.own_instance()
-    {
-        return Err(unexpected_state(
-            planner,
-            node,
-            &format!("It serves instance {uuid}, which is not this host"),
-        ));
-    }
+    require_ownership(planner, node, has_no_other_instance(planner, node))?;
     let deployed = if instance.is_written_on(node) || !planner.rules.match_image() {
         asked.clone()
     } else if let Some(before) = ordered_before(planner, node, asked) {

@@ -6,6 +6,7 @@ use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::plan::Observed;
+use metal3_runtime::work::Next;
 
 use super::graph::Trigger;
 use super::provisioned::next_image;
@@ -13,12 +14,12 @@ use super::provisioning::{cleaning_failure, require_allowed_image};
 use super::register::ensure_registered;
 use super::shared::{
     SERVICE_FAULT, clear_error, end_own_maintenance, recover, request_transition, require_operable, require_slot,
-    unexpected_state, wait_for_cleaning, wait_for_service,
+    unexpected_state, wait_for_agent, wait_for_cleaning, wait_for_service,
 };
-use crate::action::Count;
+use crate::action::{Count, Request};
 use crate::facts::NodeFreshness;
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, reason};
-use crate::node::{Deployment, raid};
+use crate::node::{self, Deployment, raid};
 use crate::plan::deletion::{MAX_ATTEMPTS, failed_removals};
 use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
@@ -60,6 +61,14 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         }
         S::Available => {
             planner.require_fresh_node()?;
+            if node.instance_uuid.is_some() && has_no_other_instance(planner, node) {
+                // differs: `host-cancelled-instance`. The Go manager leaves it: Ironic removed nothing of what did not begin.
+                if let Some(left) = planner.facts.creation_left.max(planner.facts.unanswered) {
+                    return Ok(Decision::Wait(wait::on_lost_response(left)));
+                }
+                planner.request(Request::PatchNode(node.uuid.clone(), node::instance::clear(node)));
+                return Ok(Decision::Wait(Next::Requeue));
+            }
             Ok(done(planner))
         }
         S::InspectFailed | S::AdoptFailed => recover(planner, node),
@@ -74,7 +83,8 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         S::Deleting | S::Cleaning | S::Deploying | S::Adopting | S::Verifying => {
             Ok(Decision::Wait(wait::on_node("Ironic is busy")))
         }
-        S::Inspecting | S::InspectWait => Ok(Decision::Wait(wait::on_node("Ironic is inspecting the hardware"))),
+        S::InspectWait => wait_for_agent(planner, node, "Ironic is inspecting the hardware"),
+        S::Inspecting => Ok(Decision::Wait(wait::on_node("Ironic is inspecting the hardware"))),
         S::Servicing | S::ServiceWait | S::ServiceFailed => tear_down_serviced(planner, node),
         S::Rescue | S::RescueFailed | S::UnrescueFailed | S::ServiceHold => {
             Err(unexpected_state(planner, node, "Bring the node to active in Ironic"))
@@ -90,7 +100,12 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
 /// The change of state for which the node does not matter, if any.
 fn next_without_node(planner: &mut Planner<'_>) -> PlanResult<Option<Trigger>> {
     if !planner.is_deleting() {
-        return Ok(is_image_restored(planner)?.then_some(Trigger::ImageRestored));
+        if !is_image_restored(planner)? {
+            return Ok(None);
+        }
+        // What it confirms was taken back.
+        remove_annotation(planner, CONFIRM_ANNOTATION);
+        return Ok(Some(Trigger::ImageRestored));
     }
     if planner.host().spec.externally_provisioned == Some(true) && planner.rules.keep_external() {
         return Ok(Some(Trigger::External));
@@ -117,7 +132,7 @@ fn tear_down(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
 fn tear_down_serviced(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     let is_own_fault = node.fault.as_deref() == Some(SERVICE_FAULT);
     match &node.provision_state {
-        S::Servicing => Ok(wait_for_service(planner, node)),
+        S::Servicing => wait_for_service(planner, node),
         S::ServiceFailed if node.maintenance && is_own_fault => {
             require_ownership(planner, node, has_no_other_instance(planner, node))?;
             end_own_maintenance(planner, node, SERVICE_FAULT)?;

@@ -12,6 +12,7 @@ use super::graph::Trigger;
 use super::register::ensure_registered;
 use super::shared::{
     abort, failure_reason, request_transition, require_operable, require_recoverable, require_slot, unexpected_state,
+    wait_for_agent,
 };
 use crate::facts::Read;
 use crate::names::reason;
@@ -37,7 +38,11 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             "Ironic is busy; the inspection is aborted next",
         ))),
         S::InspectFailed if is_reboot_forced(planner) => start(planner, node),
-        S::Inspecting | S::InspectWait => {
+        S::InspectWait => {
+            remove_request_annotations(planner);
+            wait_for_agent(planner, node, "Ironic is inspecting the hardware")
+        }
+        S::Inspecting => {
             remove_request_annotations(planner);
             Ok(Decision::Wait(wait::on_node("Ironic is inspecting the hardware")))
         }

@@ -13,12 +13,15 @@ use super::shared::{
     unexpected_state, wait_for_service,
 };
 use crate::action::Request;
-use crate::names::reason;
+use crate::names::{CONFIRM_ANNOTATION, reason};
 use crate::node::{Deployment, Instance};
 use crate::plan::error::Failure;
+use crate::plan::object::remove_annotation;
 use crate::plan::ownership::may_switch_power;
 use crate::plan::planner::{Decision, PlanResult, Planner};
-use crate::plan::safety::{check_deprovision_budget, disruptive_transition, is_cancelled, require_ownership};
+use crate::plan::safety::{
+    check_deprovision_budget, disruptive_transition, is_cancelled, require_ownership, was_withheld,
+};
 use crate::plan::{power, status, wait};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
@@ -62,6 +65,10 @@ fn deprovision_unrecorded(planner: &mut Planner<'_>) -> PlanResult<()> {
 }
 
 fn keep_running(planner: &mut Planner<'_>) -> PlanResult {
+    if was_withheld(planner) {
+        // What it confirms was taken back.
+        remove_annotation(planner, CONFIRM_ANNOTATION);
+    }
     let node = ensure_registered(planner)?;
     match &node.provision_state {
         S::Active => {
@@ -89,7 +96,7 @@ fn keep_running(planner: &mut Planner<'_>) -> PlanResult {
             planner.retry_node_failure(Failure::retryable(ErrorType::ProvisionedRegistration, message))?;
             adopt(planner, node)
         }
-        S::Servicing | S::ServiceWait => Ok(wait_for_service(planner, node)),
+        S::Servicing | S::ServiceWait => wait_for_service(planner, node),
         S::ServiceFailed => end_failed_service(planner, node),
         S::Rescuing | S::RescueWait | S::Unrescuing => Ok(Decision::Wait(wait::on_node(
             "Ironic starts or ends a rescue of the machine",

@@ -22,19 +22,20 @@ use super::register::ensure_registered;
 use super::registry_login::registry_login;
 use super::shared::{
     clear_error, failure_reason, recover, require_operable, require_recoverable, require_slot, unexpected_state,
-    wait_for_cleaning, wait_for_service,
+    wait_for_agent, wait_for_cleaning, wait_for_service,
 };
 use super::volumes::root_device_hints;
 use crate::action::{Count, Impact, Request};
 use crate::facts::{Read, Secret};
 use crate::names::reason;
 use crate::node::registration::is_cleaned;
-use crate::node::{Deployment, Instance, InstanceOwner, InvalidHost, config_drive, hints, raid};
+use crate::node::{self, Deployment, Instance, InstanceOwner, InvalidHost, config_drive, hints, raid};
 use crate::plan::agent_wait::require_ready;
 use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
+use crate::plan::ownership::has_no_other_instance;
 use crate::plan::planner::{Decision, PlanResult, Planner};
-use crate::plan::safety::{disruptive_transition, require_live_reads};
+use crate::plan::safety::{disruptive_transition, require_live_reads, require_ownership};
 use crate::plan::{status, wait};
 
 pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
@@ -82,14 +83,19 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             remove_annotation(planner, REBOOT_ANNOTATION);
             wait_for_cleaning(planner, node)
         }
-        S::Cleaning | S::Deploying | S::WaitCallBack | S::Adopting => {
+        S::WaitCallBack => {
+            remove_annotation(planner, REBOOT_ANNOTATION);
+            wait_for_agent(planner, node, "Ironic is busy")
+        }
+        S::Cleaning | S::Deploying | S::Adopting => {
             // The deployment powers the machine on, or is restarted already.
             remove_annotation(planner, REBOOT_ANNOTATION);
             Ok(Decision::Wait(wait::on_node("Ironic is busy")))
         }
-        S::Inspecting | S::InspectWait => Ok(Decision::Wait(wait::on_node("Ironic is inspecting the hardware"))),
+        S::InspectWait => wait_for_agent(planner, node, "Ironic is inspecting the hardware"),
+        S::Inspecting => Ok(Decision::Wait(wait::on_node("Ironic is inspecting the hardware"))),
         // A service of another manager begins on an active node: the deployment has ended.
-        S::Servicing | S::ServiceWait => Ok(wait_for_service(planner, node)),
+        S::Servicing | S::ServiceWait => wait_for_service(planner, node),
         S::ServiceFailed => end_failed_service(planner, node),
         S::Error => Ok(removal_failed(planner, node)),
         _ => Err(unexpected_state(
@@ -214,17 +220,12 @@ fn deploy(planner: &mut Planner<'_>, node: &Node, asked: &Deployment, instance: 
         remove_annotation(planner, REBOOT_ANNOTATION);
         return Ok(Decision::Wait(Next::Requeue));
     }
-    if let InstanceOwner::Other(uuid) = instance.owner_of(node)
-        && planner.rules.own_instance()
-    {
-        return Err(planner.fail_with_backoff(Failure::retryable(
-            ErrorType::Provisioning,
-            format!(
-                "in Ironic the node serves instance {uuid}; it is not changed. If nothing uses that instance, \
-                 remove instance_uuid from node {}",
-                node.uuid
-            ),
-        )));
+    if matches!(instance.owner_of(node), InstanceOwner::Other(_)) && planner.rules.own_instance() {
+        require_ownership(planner, node, has_no_other_instance(planner, node))?;
+        // That of this host from before a move. Ironic does not replace it in one request.
+        require_live_reads(planner, Impact::Erases)?;
+        planner.request(Request::PatchNode(node.uuid.clone(), node::instance::release(node)));
+        return Ok(Decision::Wait(Next::Requeue));
     }
     if !instance.is_live_iso() {
         require_ready(planner)?;

@@ -64,9 +64,8 @@ pub(super) fn require_idle(planner: &mut Planner<'_>, node: &Node) -> PlanResult
             Err(recover(planner, node)?)
         }
         S::CleanWait => Err(wait_for_cleaning(planner, node)?),
-        S::Cleaning | S::Inspecting | S::InspectWait | S::Deleting | S::Adopting => {
-            Err(Decision::Wait(wait::on_node("Ironic is busy")))
-        }
+        S::InspectWait => Err(wait_for_agent(planner, node, "Ironic is busy")?),
+        S::Cleaning | S::Inspecting | S::Deleting | S::Adopting => Err(Decision::Wait(wait::on_node("Ironic is busy"))),
         _ => Err(unexpected_state(
             planner,
             node,
@@ -75,17 +74,22 @@ pub(super) fn require_idle(planner: &mut Planner<'_>, node: &Node) -> PlanResult
     }
 }
 
-/// Waits for a cleaning that waits for its agent. Ironic ignores the agent of a node in maintenance, and knows no timeout then.
+/// Waits for a cleaning that waits for its agent.
 pub(super) fn wait_for_cleaning(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     if is_of_left_updates(node) {
         return abort(planner, node);
     }
+    wait_for_agent(planner, node, "Ironic is busy")
+}
+
+/// Waits for what waits for its agent. Ironic ignores the agent of a node in maintenance, and knows no timeout then.
+pub(super) fn wait_for_agent(planner: &mut Planner<'_>, node: &Node, why: &str) -> PlanResult {
     require_operable(planner, node)?;
     if is_of_inoperable_node(&planner.host().status.error_message) {
         // That is over, and the operation goes on.
         clear_error(planner);
     }
-    Ok(Decision::Wait(wait::on_node("Ironic is busy")))
+    Ok(Decision::Wait(wait::on_node(why)))
 }
 
 /// Records that the node is in an unexpected state, and leaves it (differs: `host-unexpected-state`).
@@ -151,14 +155,17 @@ pub(super) fn abort(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
 }
 
 /// Shows a service of an active node, and waits for its end. Another manager or an operator of Ironic started it.
-pub(super) fn wait_for_service(planner: &mut Planner<'_>, node: &Node) -> Decision {
+pub(super) fn wait_for_service(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
+    if node.provision_state == S::ServiceWait {
+        require_operable(planner, node)?;
+    }
     if !node.maintenance {
         // The node is not in the unexpected state, nor in the failed one, that the error is about.
         clear_error(planner);
         status::clear_kind(&mut planner.draft.status, ErrorType::Servicing);
     }
     status::begin_service(&mut planner.draft.status);
-    Decision::Wait(wait::on_node("Ironic is servicing the machine"))
+    Ok(Decision::Wait(wait::on_node("Ironic is servicing the machine")))
 }
 
 /// Ironic's fault after a failed service.

@@ -208,8 +208,10 @@ pub(super) fn deployment() -> Vec<Row> {
             .row(
                 "the node serves another instance",
                 "writes the status, provisioning error: in Ironic the node serves instance \
-                 7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c; it is not changed. If nothing uses that instance, \
-                 remove instance_uuid from node 11111111-2222-4333-8444-555555555555, waits for a time",
+                 7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c, which is not this host; the node is not changed. If nothing uses that \
+                 instance, remove instance_uuid from node 11111111-2222-4333-8444-555555555555; if it is the former instance of \
+                 this host from before a move between clusters, set the annotation \
+                 baremetalhost.metal3.io/former-instance to it, waits for the node",
             ),
         provisioning()
             .node("wait call-back")

@@ -145,8 +145,9 @@ impl Core {
         let rest = self.pace.ramdisk_timeout.saturating_sub(self.pace.boot);
         let is_found = self.finds_node(serial);
         let (node, machine) = self.node_and_machine(serial)?;
-        // In maintenance Ironic does not listen to the agent of a cleaning, and knows no timeout.
-        let is_ignored = kind == Kind::Clean && node.in_maintenance();
+        // In maintenance Ironic does not listen to the agent, and knows no timeout.
+        let (in_maintenance, is_inspection) = (node.in_maintenance(), kind == Kind::Inspect);
+        let is_ignored = in_maintenance && !is_inspection;
         if node.lock.is_some() || is_ignored {
             return Some(Outcome::Later);
         }
@@ -160,6 +161,10 @@ impl Core {
                 Kind::Clean | Kind::Deploy => self.after_leftover(serial, kind, now),
                 _ => Some(Outcome::Done),
             };
+        }
+        // What an inspection reports is taken all the same, and only its timeout is not known.
+        if in_maintenance && is_inspection {
+            return Some(Outcome::Later);
         }
         let since = node.jobs.get_mut(&Slot::Life)?.looks_since.get_or_insert(now.monotonic);
         let looks_for = now.monotonic.since(*since);
