@@ -68,6 +68,30 @@ pub(super) fn is_destination(key: &str) -> bool {
     ACCESS_KEYS.contains(&key) && !is_login(key)
 }
 
+/// Names the machine behind the address of a BMC; the same for each way to it that Ironic knows. `None`: the address names none,
+/// or one of Ironic's fake hardware.
+#[must_use]
+pub fn machine(address: &str) -> Option<String> {
+    let address = BmcAddress::parse(address).ok()?;
+    let access = address.driver_info(&NO_LOGIN, CertificateVerification::unless_disabled(false));
+    let part = |key| {
+        access
+            .get(key)
+            .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_lowercase))
+    };
+    let redfish = part("redfish_address").map(|url| {
+        match url.strip_prefix("https://").and_then(|host| host.strip_suffix(":443")) {
+            Some(host) => format!("https://{host}"),
+            None => url,
+        }
+    });
+    let parts = [part("ipmi_address"), part("ipmi_port"), redfish];
+    // Of a system the letters matter.
+    let system = access.get("redfish_system_id").map(ToString::to_string);
+    let parts: Vec<String> = parts.into_iter().flatten().chain(system).collect();
+    (!parts.is_empty()).then(|| parts.join(" "))
+}
+
 /// The endpoint that controls power and boot of a machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BmcEndpoint {

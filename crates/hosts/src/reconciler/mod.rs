@@ -25,6 +25,7 @@ mod firmware_records;
 mod gauges;
 mod index;
 mod ironic_session;
+mod machines;
 mod metrics;
 mod observations;
 mod observer;
@@ -36,6 +37,7 @@ mod unanswered;
 mod wiring;
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use metal3_api::meta::Time;
 use metal3_domain::clock::{Clock, Monotonic};
@@ -71,6 +73,7 @@ use erasing::Erasing;
 pub(crate) use erasing::shows_removal;
 use firmware_records::FirmwareRecords;
 use index::{HostIndex, jitter};
+use machines::Machines;
 use metrics::HostMetrics;
 use observations::Observations;
 use observer::Observer;
@@ -117,6 +120,7 @@ pub struct HostReconciler {
     refusals: Refusals,
     reservations: Reservations,
     unanswered: Unanswered,
+    machines: Machines,
     erasing: Erasing,
     cleaning_orders: CleaningOrders,
     firmware_records: FirmwareRecords,
@@ -213,9 +217,18 @@ impl HostReconciler {
         })
     }
 
+    /// How long Ironic may still begin with what it was sent for the host, as far as a creation or a removal is concerned.
+    fn creation_left(&self, key: &Key, now: Monotonic) -> Option<Duration> {
+        match self.index.registered_elsewhere(key) {
+            true => self.unanswered.creation_left(key, self.led(), now),
+            false => self.unanswered.left(key, now),
+        }
+    }
+
     fn plan(&self, key: &Key, observed: &Observations) -> Plan {
         let (now, monotonic) = (self.clock.now(), self.clock.monotonic());
         let outage = self.observer.ironic.outage();
+        let machine_of = self.machines.other(&observed.host);
         let image_refused = self.agent_images.refused(key, monotonic);
         let facts = Facts {
             outage: outage.as_ref(),
@@ -238,12 +251,9 @@ impl HostReconciler {
             hardware_data: observed.hardware.as_deref(),
             node: &observed.node,
             unanswered: self.unanswered.left(key, monotonic),
-            creation_left: if self.index.registered_elsewhere(key) {
-                self.unanswered.creation_left(key, self.led(), monotonic)
-            } else {
-                self.unanswered.left(key, monotonic)
-            },
+            creation_left: self.creation_left(key, monotonic),
             reserved_for: self.reservations.held_for(key, observed.newest_node(), monotonic),
+            machine_of: machine_of.as_ref(),
             boot_port_exists: self.boot_ports.exists(key, observed),
             ports: observed.ports.as_deref(),
             inventory: observed.inventory.as_deref(),

@@ -21,6 +21,7 @@ use super::firmware_records::FirmwareRecords;
 use super::gauges::Gauges;
 use super::index::HostIndex;
 use super::ironic_session::IronicSession;
+use super::machines::Machines;
 use super::metrics::HostMetrics;
 use super::observer::Observer;
 use super::refusals::Refusals;
@@ -81,8 +82,7 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         parts.slots,
     );
     let of_gauges = (ironic.clone(), index.clone(), parts.deprovision_budget);
-    let clock = Arc::clone(&parts.clock);
-    Gauges::register(&parts.metrics, &parts.caches.hosts, of_gauges, clock);
+    Gauges::register(&parts.metrics, &parts.caches.hosts, of_gauges, Arc::clone(&parts.clock));
     let observer = observer(&parts, &ironic);
     let builds_agent_images = observer.builds_agent_images;
     let of_secret = index.clone();
@@ -92,6 +92,7 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         refusals,
         reservations: Reservations::default(),
         unanswered: Unanswered::default(),
+        machines: Machines::following(&parts.caches.hosts),
         erasing: Erasing::default(),
         cleaning_orders: CleaningOrders::default(),
         firmware_records: FirmwareRecords::default(),

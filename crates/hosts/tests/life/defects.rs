@@ -19,6 +19,31 @@ fn fails_in(kind: ErrorType) -> impl Fn(Option<&BareMetalHost>) -> bool {
     move |host| host.is_some_and(|host| host.status.error_type == Some(kind))
 }
 
+/// A manifest is copied, and its BMC address is forgotten: both together, or one later than the other.
+#[tokio::test(start_paused = true)]
+async fn host_with_the_bmc_of_another_is_rejected_and_the_machine_runs_on() {
+    let env = TestEnv::new(Setup::default());
+    crate::disturbances::provisioned(&env, 1).await;
+    let seen = || {
+        env.machine(1, |machine| {
+            (machine.counts, machine.power.clone(), machine.disk.clone())
+        })
+    };
+    let before = seen();
+    env.login(2).await;
+    let mut copy = env.document(2, &json!({ "image": image() }));
+    copy["spec"]["bmc"]["address"] = crate::env::address(1).into();
+    env.make::<BareMetalHost>(copy).await;
+    env.until(2, "error", fails_in(ErrorType::Registration)).await;
+    let message = env.get(2).await.unwrap().status.error_message;
+    assert!(message.contains("the machine of BareMetalHost"), "{message}");
+    sleep(Duration::from_hours(6)).await;
+    assert_eq!(seen(), before);
+    env.edit(2, json!({ "spec": { "bmc": { "address": crate::env::address(2) } } }))
+        .await;
+    Phase::Provision.end(&env, 2).await;
+}
+
 async fn with_image_requested(env: &TestEnv) {
     Phase::Enrol.begin(env, 1).await;
     Phase::Enrol.end(env, 1).await;

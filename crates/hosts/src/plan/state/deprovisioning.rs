@@ -59,18 +59,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             clear_error(planner);
             Ok(Decision::Wait(wait::on_node("Ironic is cleaning the machine")))
         }
-        S::Available => {
-            planner.require_fresh_node()?;
-            if node.instance_uuid.is_some() && has_no_other_instance(planner, node) {
-                // differs: `host-cancelled-instance`. The Go manager leaves it: Ironic removed nothing of what did not begin.
-                if let Some(left) = planner.facts.creation_left.max(planner.facts.unanswered) {
-                    return Ok(Decision::Wait(wait::on_lost_response(left)));
-                }
-                planner.request(Request::PatchNode(node.uuid.clone(), node::instance::clear(node)));
-                return Ok(Decision::Wait(Next::Requeue));
-            }
-            Ok(done(planner))
-        }
+        S::Available => undeployed(planner, node),
         S::InspectFailed | S::AdoptFailed => recover(planner, node),
         // Adopted without verified credentials: cleaning needs a manageable node.
         S::Enroll => {
@@ -95,6 +84,20 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             "Bring the node to active, manageable or available in Ironic",
         )),
     }
+}
+
+/// Ends it on a node without a deployment, which has none of the instance either then.
+fn undeployed(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
+    planner.require_fresh_node()?;
+    if node.instance_uuid.is_some() && has_no_other_instance(planner, node) {
+        // differs: `host-cancelled-instance`. The Go manager leaves it: Ironic removed nothing of what did not begin.
+        if let Some(left) = planner.facts.creation_left.max(planner.facts.unanswered) {
+            return Ok(Decision::Wait(wait::on_lost_response(left)));
+        }
+        planner.request(Request::PatchNode(node.uuid.clone(), node::instance::clear(node)));
+        return Ok(Decision::Wait(Next::Requeue));
+    }
+    Ok(done(planner))
 }
 
 /// The change of state for which the node does not matter, if any.

@@ -79,16 +79,12 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             clear_error(planner);
             Ok(Decision::Wait(wait::on_node("Ironic is removing the deployment")))
         }
-        S::CleanWait => {
+        S::CleanWait | S::WaitCallBack => {
+            // The deployment powers the machine on, or is restarted already.
             remove_annotation(planner, REBOOT_ANNOTATION);
             wait_for_cleaning(planner, node)
         }
-        S::WaitCallBack => {
-            remove_annotation(planner, REBOOT_ANNOTATION);
-            wait_for_agent(planner, node, "Ironic is busy")
-        }
         S::Cleaning | S::Deploying | S::Adopting => {
-            // The deployment powers the machine on, or is restarted already.
             remove_annotation(planner, REBOOT_ANNOTATION);
             Ok(Decision::Wait(wait::on_node("Ironic is busy")))
         }

@@ -291,6 +291,17 @@ fn require_bounded(planner: &Planner<'_>, name: &str, values: &BTreeMap<String, 
 
 /// Creates the node. Only reached after a search without a result.
 fn create_node(planner: &mut Planner<'_>, access: &BmcAccess) -> Decision {
+    // differs: `host-machine-once`. The Go manager creates a second node for the machine, which boots and erases it.
+    if let Some(other) = planner.facts.machine_of {
+        let is_near = planner.host().metadata.namespace.as_deref() == Some(&other.namespace);
+        let whose = match is_near {
+            true => format!("BareMetalHost {}", other.name),
+            false => "a BareMetalHost of another namespace".to_owned(),
+        };
+        let message =
+            format!("spec.bmc.address is that of the machine of {whose}; correct it, or delete the other host");
+        return planner.fail_with_backoff(Failure::retryable(ErrorType::Registration, message));
+    }
     planner.request(Request::CreateNode(Box::new(access.record.creation())));
     planner.record_event(reason::REGISTERED, "registered with Ironic");
     Decision::Wait(Next::Requeue)

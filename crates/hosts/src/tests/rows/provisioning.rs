@@ -333,9 +333,11 @@ pub(super) fn deployment() -> Vec<Row> {
         ),
         provisioning().node_with("active", written_for("a", OTHER_UID)).row(
             "done for another instance",
-            "writes the status, provisioning error: in Ironic the node is in state \"active\", which is \
-                 unexpected for a host in state \"provisioning\"; the node is not changed. It serves \
-                 instance 7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c, which is not this host, waits for the node",
+            "writes the status, provisioning error: in Ironic the node serves instance \
+                 7c2f7a52-1c2d-4e3f-8a9b-0c1d2e3f4a5c, which is not this host; the node is not changed. If nothing uses that \
+                 instance, remove instance_uuid from node 11111111-2222-4333-8444-555555555555; if it is the former instance of \
+                 this host from before a move between clusters, set the annotation \
+                 baremetalhost.metal3.io/former-instance to it, waits for the node",
         ),
         provisioning()
             .spec(json!({ "image": null }))
