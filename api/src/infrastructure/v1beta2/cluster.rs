@@ -79,6 +79,15 @@ pub struct ControlPlaneEndpoint {
     pub port: Option<i32>,
 }
 
+impl Metal3ClusterSpec {
+    /// Whether a failure domain is among its zones or those that it reports.
+    #[must_use]
+    pub fn has_domain(&self, domain: &str) -> bool {
+        let is_zone = self.deployment_zones.iter().any(|zone| zone.name == domain);
+        is_zone || self.failure_domains.iter().any(|one| one.name == domain)
+    }
+}
+
 /// A part of the infrastructure that fails as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

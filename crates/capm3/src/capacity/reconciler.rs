@@ -179,7 +179,8 @@ impl Templates {
         let near: Vec<Arc<Metal3Cluster>> =
             all.read(|cache| cache.in_namespace(&key.namespace).map(Arc::clone).collect());
         let objects: Vec<&Metal3Cluster> = near.iter().map(|one| &**one).collect();
-        let found = resolve(&new_machine(key, template, group), None, &cluster, &objects).one()?;
+        let (machine, domain) = (new_machine(key, template, group), group.failure_domain.as_deref());
+        let found = resolve(&machine, None, domain, &cluster, &objects).one()?;
         near.iter().find(|one| std::ptr::eq(&***one, found)).map(Arc::clone)
     }
 

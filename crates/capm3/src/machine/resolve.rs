@@ -1,8 +1,8 @@
 //! Finds the Metal3Cluster of a machine.
 //!
 //! In order: the machine's reference, the one recorded before, the Cluster's infrastructure reference, one that joined
-//! the Cluster by name or label, and one with the name of the infrastructure reference. A missing Metal3Cluster is not
-//! an error: deletion and pause need none.
+//! the Cluster by name or label, and one with the name of the infrastructure reference. Of several that joined it is the
+//! one that has the failure domain of the Machine. A missing Metal3Cluster is not an error: deletion and pause need none.
 //!
 //! A Metal3Cluster of another Cluster is never the result: its deletion would not wait for the machine.
 
@@ -18,7 +18,7 @@ use crate::cluster::{ClusterLink, cluster_link};
 pub enum Resolved<'a> {
     /// One matches.
     One(&'a Metal3Cluster),
-    /// Two or more match, such as these.
+    /// Two or more match, such as these, and none or more than one of them has the machine's failure domain.
     Ambiguous(&'a str, &'a str),
     /// The machine references this one, which does not belong to its Cluster.
     NotOfCluster(&'a Metal3Cluster),
@@ -47,11 +47,12 @@ impl<'a> Resolved<'a> {
 }
 
 /// The Metal3Cluster of a machine, among those of its namespace. `recorded` is the result of an earlier reconcile,
-/// valid while the machine has a host.
+/// valid while the machine has a host; `domain` is the failure domain that its Machine states.
 #[must_use]
 pub fn resolve<'a>(
     machine: &Metal3Machine,
     recorded: Option<&str>,
+    domain: Option<&str>,
     cluster: &Cluster,
     all: &[&'a Metal3Cluster],
 ) -> Resolved<'a> {
@@ -75,19 +76,28 @@ pub fn resolve<'a>(
     }
     let infrastructure = cluster.spec.infrastructure_ref.as_ref();
     let name = cluster.metadata.name.as_deref().unwrap_or_default();
-    let mut joined = all.iter().copied().filter(|one| joins(one, name));
-    match (joined.next(), joined.next()) {
-        (Some(only), None) => Resolved::One(only),
-        (Some(first), Some(second)) => {
+    match with_domain(all.iter().copied().filter(|one| joins(one, name)).collect(), domain).as_slice() {
+        [only] => Resolved::One(only),
+        [first, second, ..] => {
             let name = |one: &'a Metal3Cluster| one.metadata.name.as_deref().unwrap_or_default();
             Resolved::Ambiguous(name(first), name(second))
         }
-        (None, _) => {
+        [] => {
             let namesake = infrastructure.and_then(|reference| find(&reference.name));
             let usable = namesake.filter(|one| is_of(one, cluster));
             usable.map_or(Resolved::None, Resolved::One)
         }
     }
+}
+
+/// Those of several that have the failure domain; all, if none has it.
+fn with_domain<'a>(joined: Vec<&'a Metal3Cluster>, domain: Option<&str>) -> Vec<&'a Metal3Cluster> {
+    let Some(domain) = domain.filter(|_| joined.len() > 1) else {
+        return joined;
+    };
+    let having = joined.iter().copied().filter(|one| one.spec.has_domain(domain));
+    let having: Vec<_> = having.collect();
+    if having.is_empty() { joined } else { having }
 }
 
 /// The name of a machine's Metal3Cluster when an explicit reference determines it.
@@ -145,7 +155,7 @@ mod tests {
 
     /// Asserts what a machine resolves to.
     fn check(spec: Value, reference: &Value, recorded: Option<&str>, all: &[&Metal3Cluster], expected: Resolved<'_>) {
-        let found = resolve(&machine(spec.clone()), recorded, &cluster(reference.clone()), all);
+        let found = resolve(&machine(spec.clone()), recorded, None, &cluster(reference.clone()), all);
         assert_eq!(found, expected, "{spec} {reference} {recorded:?}");
     }
 
@@ -168,6 +178,49 @@ mod tests {
         check(plain(), &foreign, None, &[&namesake], Resolved::One(&namesake));
         check(plain(), &Value::Null, None, &[&namesake], Resolved::None);
     }
+
+    /// A failure domain is a zone, or one that the Metal3Cluster reports.
+    #[test]
+    fn failure_domain_decides_between_metal3_clusters_that_joined() {
+        let foreign = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "ByoCluster", "name": "mixed" });
+        let site = |name: &str, zones: Value, domains: Value| {
+            let spec = json!({ "clusterName": "mixed", "deploymentZones": zones, "failureDomains": domains });
+            metal3_cluster(name, spec)
+        };
+        let named = |name: &str| json!([{ "name": name }]);
+        let north = site("north", named("n"), json!([]));
+        let south = site("south", named("s"), named("edge"));
+        let east = site("east", named("e"), named("edge"));
+        let all = [&north, &south, &east];
+        let named = json!({ "metal3ClusterRef": { "name": "south" } });
+        for (spec, recorded, domain, all, expected) in [
+            (json!({}), None, Some("n"), &all[..], Resolved::One(&north)),
+            (json!({}), None, Some("s"), &all, Resolved::One(&south)),
+            (json!({}), None, Some("edge"), &all[..2], Resolved::One(&south)),
+            (
+                json!({}),
+                None,
+                Some("edge"),
+                &all,
+                Resolved::Ambiguous("south", "east"),
+            ),
+            (
+                json!({}),
+                None,
+                Some("none"),
+                &all,
+                Resolved::Ambiguous("north", "south"),
+            ),
+            (json!({}), None, Some("none"), &all[..1], Resolved::One(&north)),
+            (json!({}), None, None, &all, Resolved::Ambiguous("north", "south")),
+            (named, None, Some("n"), &all, Resolved::One(&south)),
+            (json!({}), Some("east"), Some("n"), &all, Resolved::One(&east)),
+        ] {
+            let found = resolve(&machine(spec.clone()), recorded, domain, &cluster(foreign.clone()), all);
+            assert_eq!(found, expected, "{spec} {recorded:?} {domain:?} {}", all.len());
+        }
+    }
+
     #[test]
     fn metal3_cluster_of_another_cluster_is_never_the_result() {
         let own = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Cluster", "name": "mixed" });

@@ -68,8 +68,9 @@ impl Question<'_> {
 
     fn metal3_cluster(&self) -> Option<&Metal3Cluster> {
         let all: Vec<&Metal3Cluster> = self.metal3_clusters.iter().collect();
+        let domain = self.owner.and_then(|owner| owner.spec.failure_domain.as_deref());
         self.cluster
-            .and_then(|cluster| resolve(self.machine, None, cluster, &all).one())
+            .and_then(|cluster| resolve(self.machine, None, domain, cluster, &all).one())
     }
 }
 
@@ -89,4 +90,51 @@ fn candidate(candidate: &Candidate<'_>) -> String {
 
 fn name(host: &BareMetalHost) -> Option<&str> {
     host.metadata.name.as_deref()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, from_value, json};
+
+    use super::*;
+
+    fn lines(domain: Option<&str>, sites: &[Metal3Cluster]) -> Vec<String> {
+        let of = |spec: Value| json!({ "metadata": { "name": "m", "namespace": "metal" }, "spec": spec });
+        let reference = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "ByoCluster", "name": "mixed" });
+        let cluster = json!({ "metadata": { "name": "mixed" }, "spec": { "infrastructureRef": reference } });
+        let owner = of(
+            json!({ "clusterName": "mixed", "failureDomain": domain, "bootstrap": {},
+            "infrastructureRef": { "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Machine", "name": "m" } }),
+        );
+        let host = |name: &str, domain: &str| {
+            let labels = json!({ "infrastructure.cluster.x-k8s.io/failure-domain": domain });
+            from_value(json!({ "metadata": { "name": name, "namespace": "metal", "labels": labels }, "spec": { "online": true },
+                "status": { "operationalStatus": "OK", "errorMessage": "", "poweredOn": true, "errorCount": 0,
+                    "provisioning": { "state": "available", "ID": "", "image": { "url": "" } } } }))
+            .unwrap()
+        };
+        let question = Question {
+            machine: &from_value(of(json!({}))).unwrap(),
+            owner: Some(&from_value(owner).unwrap()),
+            cluster: Some(&from_value(cluster).unwrap()),
+            metal3_clusters: sites,
+            hosts: &[host("hn", "n"), host("hs", "s")],
+            machines: &[],
+        };
+        question.answer().unwrap()
+    }
+
+    #[test]
+    fn policy_is_that_of_the_site_with_the_failure_domain_of_the_machine() {
+        let site = |name: &str| -> Metal3Cluster {
+            let spec = json!({ "clusterName": "mixed", "failureDomainPolicy": "Required", "deploymentZones": [{ "name": name }] });
+            from_value(json!({ "metadata": { "name": name, "namespace": "metal" }, "spec": spec })).unwrap()
+        };
+        let sites = [site("n"), site("s")];
+        let found = lines(Some("s"), &sites);
+        assert_eq!(
+            found[..2],
+            ["can claim 1 of 2 hosts, in this order:", "+ hs, in its failure domain"]
+        );
+    }
 }

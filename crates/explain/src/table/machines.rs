@@ -119,7 +119,7 @@ pub(super) const ROWS: &[Row] = &[
             "AmbiguousMetal3Cluster",
             "Two Metal3Clusters belong to the Cluster",
             "Which of them the machine uses is not determined.",
-            "Name one in `spec.metal3ClusterRef` of the Metal3Machine.",
+            "Name one in `spec.metal3ClusterRef`, or a zone of one in `spec.failureDomain` of the Machine.",
         ],
     ),
     user(

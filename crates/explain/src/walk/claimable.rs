@@ -62,7 +62,10 @@ impl Walk<'_> {
         let Some((domain, cluster)) = stated.filter(|(domain, _)| !domain.is_empty()) else {
             return Ok(None);
         };
-        let spec = self.metal3_cluster_of(machine, &cluster)?.unwrap_or_default().spec;
+        let spec = self
+            .metal3_cluster_of(machine, &cluster, &domain)?
+            .unwrap_or_default()
+            .spec;
         let zone = spec.deployment_zones.into_iter().find(|zone| zone.name == domain);
         Ok(Some(Domain {
             name: domain,
@@ -71,8 +74,14 @@ impl Walk<'_> {
         }))
     }
 
-    /// The Metal3Cluster that the machine names, that is the infrastructure of its Cluster, or that joined the Cluster.
-    fn metal3_cluster_of(&mut self, machine: &Metal3Machine, cluster: &str) -> Result<Option<Metal3Cluster>, End> {
+    /// The Metal3Cluster that the machine names, that is the infrastructure of its Cluster, or that joined the Cluster: the one of
+    /// several with the failure domain.
+    fn metal3_cluster_of(
+        &mut self,
+        machine: &Metal3Machine,
+        cluster: &str,
+        domain: &str,
+    ) -> Result<Option<Metal3Cluster>, End> {
         if let Some(reference) = &machine.spec.metal3_cluster_ref {
             return self.find(&reference.name);
         }
@@ -88,8 +97,17 @@ impl Walk<'_> {
         match joined.0.as_slice() {
             [] => named.map_or(Ok(None), |name| self.find(&name)),
             [one] => self.find(one),
-            // The controller takes neither.
-            _ => Ok(None),
+            all => {
+                let mut having = Vec::new();
+                for name in all {
+                    having.extend(
+                        self.find::<Metal3Cluster>(name)?
+                            .filter(|one| one.spec.has_domain(domain)),
+                    );
+                }
+                // The controller takes none of two.
+                Ok(having.pop().filter(|_| having.is_empty()))
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metal3_api::cluster::Cluster;
+use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::meta::Time;
 use metal3_capi::{owner, pause};
@@ -120,7 +120,19 @@ impl Clusters {
             all.map(|(_, one)| Arc::clone(one)).collect()
         });
         let all: Vec<&Metal3Cluster> = clusters.iter().map(AsRef::as_ref).collect();
-        let is_descendant = |machine: &Metal3Machine| belongs(machine, object, cluster, &all);
+        let machines = &self.parts.caches.machines;
+        // Only a machine without a host resolves by it, and records it with its host.
+        let domain = |machine: &Metal3Machine| {
+            let owner = owner::first::<Machine>(&machine.metadata)?;
+            machines
+                .find(&key.sibling(&owner.name))
+                .present()?
+                .spec
+                .failure_domain
+                .clone()
+        };
+        let is_descendant =
+            |machine: &Metal3Machine| belongs(machine, domain(machine).as_deref(), object, cluster, &all);
         self.parts.caches.metal3_machines.read(|cache| {
             let mut unreadable = cache.unreadable().filter(|one| one.namespace == key.namespace);
             let mut machines = cache.objects().filter(|(one, _)| one.namespace == key.namespace);
@@ -133,7 +145,13 @@ impl Clusters {
 // differs (`cluster-descendants`): the Go manager counts every Machine of the Cluster.
 /// Whether a machine belongs to a Metal3Cluster. Without the Cluster, the Metal3Cluster in the machine's status
 /// decides, and else any machine of the same Cluster counts.
-fn belongs(machine: &Metal3Machine, object: &Metal3Cluster, cluster: Option<&Cluster>, all: &[&Metal3Cluster]) -> bool {
+fn belongs(
+    machine: &Metal3Machine,
+    domain: Option<&str>,
+    object: &Metal3Cluster,
+    cluster: Option<&Cluster>,
+    all: &[&Metal3Cluster],
+) -> bool {
     let name = object.metadata.name.as_deref();
     let of_cluster = owner::cluster_of(&machine.metadata);
     if of_cluster.is_none() || of_cluster != cluster_name(object) {
@@ -141,7 +159,7 @@ fn belongs(machine: &Metal3Machine, object: &Metal3Cluster, cluster: Option<&Clu
     }
     let recorded = machine.status.metal3_cluster.as_deref();
     match cluster {
-        Some(cluster) => match resolve(machine, recorded, cluster, all) {
+        Some(cluster) => match resolve(machine, recorded, domain, cluster, all) {
             Resolved::One(found) => found.metadata.name.as_deref() == name,
             Resolved::Ambiguous(..) | Resolved::NotOfCluster(_) | Resolved::None => false,
         },

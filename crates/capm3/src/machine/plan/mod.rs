@@ -223,7 +223,8 @@ impl<'a> Planner<'a> {
             Resolved::None => return before(Prerequisite::Metal3Cluster),
             Resolved::Ambiguous(first, second) => {
                 let message = format!(
-                    "the Metal3Clusters {first} and {second} both joined the Cluster; name one in spec.metal3ClusterRef"
+                    "the Metal3Clusters {first} and {second} both joined the Cluster; name one in spec.metal3ClusterRef, or \
+                     in spec.failureDomain of the Machine a zone that only one of them has"
                 );
                 return Err(Decision::UpdateStatus(Stage::Ambiguous { message }));
             }

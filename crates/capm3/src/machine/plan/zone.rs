@@ -17,7 +17,7 @@ impl<'a> Planner<'a> {
     /// The Metal3Cluster of the machine.
     pub(super) fn resolved(&self, cluster: &Cluster) -> Resolved<'a> {
         let all: Vec<&Metal3Cluster> = self.facts.metal3_clusters.iter().map(AsRef::as_ref).collect();
-        resolve(self.before, self.recorded(), cluster, &all)
+        resolve(self.before, self.recorded(), self.domain(), cluster, &all)
     }
 
     /// The Metal3Cluster found by an earlier reconcile, while the machine has a host.

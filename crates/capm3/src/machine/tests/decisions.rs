@@ -171,6 +171,33 @@ fn two_metal3_clusters_that_joined_are_ambiguous_and_named() {
     });
     let (reason, message) = condition_of(&case.decide(), HOST);
     assert!(reason == "AmbiguousMetal3Cluster" && message.contains("site-a") && message.contains("site-b"));
+    for cure in ["spec.metal3ClusterRef", "spec.failureDomain of the Machine"] {
+        assert!(message.contains(cure), "{message}");
+    }
+}
+
+#[test]
+fn failure_domain_of_the_machine_decides_which_of_two_that_joined_it_uses() {
+    let foreign = json!({ "infrastructureRef": { "kind": "ByoCluster", "name": "edge" } });
+    let joined = |name: &str, zone: &str| {
+        let spec = json!({ "clusterName": "edge", "deploymentZones": [{ "name": zone }] });
+        read(&document(json!({ "spec": spec }), name, json!({})))
+    };
+    let of = |domain: &str| {
+        let case = Case::new().with(|case| {
+            case.cluster.as_mut().unwrap().spec = read(&foreign);
+            case.metal3_clusters = vec![joined("site-a", "a"), joined("site-b", "b")];
+            case.owner.as_mut().unwrap().spec.failure_domain = Some(domain.to_owned());
+        });
+        let plan = case.decide();
+        (
+            writes(&plan).contains(&"Claim h0".to_owned()),
+            plan.status.unwrap().status.metal3_cluster,
+        )
+    };
+    assert_eq!(of("b"), (true, Some("site-b".to_owned())));
+    assert_eq!(of("c"), (false, None));
+    assert_eq!(of(""), (false, None));
 }
 
 /// The other Cluster's Metal3Cluster does not wait for the machine when it is deleted.

@@ -122,6 +122,25 @@ fn policy_is_that_of_the_metal3_cluster_of_the_machine() {
     assert_end("m3m/m0", &objects, REFUSED);
 }
 
+/// Of two that joined, the failure domain decides.
+#[test]
+fn policy_is_that_of_the_metal3_cluster_with_the_failure_domain() {
+    let other = json!({ "spec": { "infrastructureRef": { "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "ByoCluster", "name": "byo" } } });
+    let site = |name: &str, policy: &str, zones: Value| {
+        let spec = json!({ "clusterName": "edge", "failureDomainPolicy": policy, "deploymentZones": zones });
+        metal3_cluster(name, spec)
+    };
+    let of = |x: Value, y: Value| {
+        let host = in_rack("h0", "b", failed("registration error"));
+        let sites = [site("x", "Required", x), site("y", "Preferred", y)];
+        [&in_domain("a")[..], &[cluster(other.clone()), secret(), host], &sites].concat()
+    };
+    let zone = |name: &str| json!([{ "name": name }]);
+    assert_end("m3m/m0", &of(zone("a"), zone("b")), REFUSED);
+    assert_end("m3m/m0", &of(zone("b"), zone("a")), FAILED);
+    assert_end("m3m/m0", &of(zone("a"), zone("a")), FAILED);
+}
+
 /// It is not known whether the host would be refused.
 #[test]
 fn host_is_not_the_cause_while_the_policy_cannot_be_read() {
