@@ -20,7 +20,7 @@ pub enum Resolved<'a> {
     One(&'a Metal3Cluster),
     /// Two or more match, such as these, and none or more than one of them has the machine's failure domain.
     Ambiguous(&'a str, &'a str),
-    /// The machine references this one, which does not belong to its Cluster.
+    /// This one is meant, which does not belong to the machine's Cluster.
     NotOfCluster(&'a Metal3Cluster),
     /// None matches.
     None,
@@ -61,15 +61,25 @@ pub fn resolve<'a>(
             .copied()
             .find(|one| one.metadata.name.as_deref() == Some(name))
     };
-    let by_name = |name: &str| find(name).map_or(Resolved::None, Resolved::One);
+    let checked = |found: &'a Metal3Cluster| {
+        if is_of(found, cluster) {
+            Resolved::One(found)
+        } else {
+            Resolved::NotOfCluster(found)
+        }
+    };
+    let by_name = |name: &str| find(name).map_or(Resolved::None, checked);
     if let Some(reference) = &machine.spec.metal3_cluster_ref {
-        return match by_name(&reference.name) {
-            Resolved::One(found) if !is_of(found, cluster) => Resolved::NotOfCluster(found),
-            found => found,
-        };
+        return by_name(&reference.name);
     }
     if let Some(found) = recorded.and_then(find) {
-        return Resolved::One(found);
+        // One that left the Cluster serves its machines until another Cluster has it.
+        let names_none = cluster_link(found) == ClusterLink::None;
+        return if names_none {
+            Resolved::One(found)
+        } else {
+            checked(found)
+        };
     }
     if let Some(own) = own_infrastructure(cluster) {
         return by_name(own);
@@ -100,9 +110,19 @@ fn with_domain<'a>(joined: Vec<&'a Metal3Cluster>, domain: Option<&str>) -> Vec<
     if having.is_empty() { joined } else { having }
 }
 
-/// The name of a machine's Metal3Cluster when an explicit reference determines it.
+/// Whether a Metal3Cluster that cannot be read may be the one of the machine: no explicit reference determined the result.
 #[must_use]
-pub fn stated<'a>(machine: &'a Metal3Machine, recorded: Option<&'a str>, cluster: &'a Cluster) -> Option<&'a str> {
+pub fn may_be_unreadable(
+    resolved: Resolved<'_>,
+    machine: &Metal3Machine,
+    recorded: Option<&str>,
+    cluster: &Cluster,
+) -> bool {
+    resolved.name().is_none() || resolved.name() != stated(machine, recorded, cluster)
+}
+
+/// The name of a machine's Metal3Cluster when an explicit reference determines it.
+fn stated<'a>(machine: &'a Metal3Machine, recorded: Option<&'a str>, cluster: &'a Cluster) -> Option<&'a str> {
     let reference = machine.spec.metal3_cluster_ref.as_ref();
     let named = reference.map(|reference| reference.name.as_str());
     named.or(recorded).or_else(|| own_infrastructure(cluster))
@@ -256,6 +276,18 @@ mod tests {
         }
         let primary = metal3_cluster("mixed", json!({}));
         check(named("mixed"), &own, None, &[&primary], Resolved::One(&primary));
+        check(json!({}), &own, None, &[&primary], Resolved::One(&primary));
+        let (lost, known) = (owned("mixed", "another"), owned("mixed", "mixed"));
+        check(json!({}), &own, None, &[&lost], Resolved::NotOfCluster(&lost));
+        check(json!({}), &own, Some("mixed"), &[&lost], Resolved::NotOfCluster(&lost));
+        check(json!({}), &own, None, &[&known], Resolved::One(&known));
+        for stranger in [other("x"), owned("x", "another")] {
+            let refused = Resolved::NotOfCluster(&stranger);
+            check(json!({}), &foreign, Some("x"), &[&stranger], refused);
+        }
+        let (left, own_one) = (metal3_cluster("x", json!({})), owned("x", "mixed"));
+        check(json!({}), &foreign, Some("x"), &[&left], Resolved::One(&left));
+        check(json!({}), &foreign, Some("x"), &[&own_one], Resolved::One(&own_one));
         let (namesake, taken) = (metal3_cluster("byo", json!({})), other("byo"));
         check(named("byo"), &foreign, None, &[&namesake], Resolved::One(&namesake));
         check(json!({}), &foreign, None, &[&taken], Resolved::None);

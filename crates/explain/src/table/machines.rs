@@ -126,10 +126,10 @@ pub(super) const ROWS: &[Row] = &[
         Severity::Error,
         [
             "Metal3ClusterNotOfCluster",
-            "The referenced Metal3Cluster does not belong to the Cluster",
+            "The Metal3Cluster does not belong to the Cluster",
             "Another Cluster's Metal3Cluster would be deleted without waiting for the machine, so the machine gets no host.",
-            "Name a Metal3Cluster of the Cluster in `spec.metal3ClusterRef` of the Metal3Machine and of its template, or set \
-             `spec.clusterName` of the Metal3Cluster if no other Cluster uses it.",
+            "Correct what the message names: in `spec.metal3ClusterRef` of the Metal3Machine and of its template, name one of the \
+             Cluster, or set its `spec.clusterName`.",
         ],
     ),
     done(

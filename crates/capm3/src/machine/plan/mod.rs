@@ -37,9 +37,8 @@ use metal3_runtime::plan::Observed;
 use super::action::{Action, HostChange, Plan, Reads};
 use super::conditions::{Deletion, Prerequisite, Stage};
 use super::facts::{self, Facts};
-use super::resolve::{Resolved, stated};
+use super::resolve::{Resolved, may_be_unreadable};
 use super::rules::Rules;
-use crate::cluster::cluster_name;
 use crate::diff::{changes, version};
 
 /// The plan for the facts.
@@ -210,13 +209,12 @@ impl<'a> Planner<'a> {
             return before(Prerequisite::Infrastructure);
         }
         let resolved = self.resolved(cluster);
-        if let Some(unreadable) = &self.facts.unreadable_cluster {
-            let stated = stated(self.before, self.recorded(), cluster);
-            if resolved.name().is_none() || resolved.name() != stated {
-                return Err(self.unreadable(&format!(
-                    "Metal3Cluster {unreadable} cannot be read and may be the machine's; correct it"
-                )));
-            }
+        if let Some(unreadable) = &self.facts.unreadable_cluster
+            && may_be_unreadable(resolved, self.before, self.recorded(), cluster)
+        {
+            return Err(self.unreadable(&format!(
+                "Metal3Cluster {unreadable} cannot be read and may be the machine's; correct it"
+            )));
         }
         let metal3_cluster = match resolved {
             Resolved::One(found) => found,
@@ -229,7 +227,7 @@ impl<'a> Planner<'a> {
                 return Err(Decision::UpdateStatus(Stage::Ambiguous { message }));
             }
             Resolved::NotOfCluster(found) => {
-                let message = not_of_cluster(found, self.cluster_name());
+                let message = self.not_of_cluster(found, cluster);
                 return Err(Decision::UpdateStatus(Stage::NotOfCluster { message }));
             }
         };
@@ -375,17 +373,4 @@ impl<'a> Planner<'a> {
             Stage::Unreadable { message }
         })
     }
-}
-
-/// Why a machine of a Cluster cannot use the Metal3Cluster that it references.
-fn not_of_cluster(found: &Metal3Cluster, cluster: &str) -> String {
-    let name = found.metadata.name.as_deref().unwrap_or_default();
-    let whose = match cluster_name(found) {
-        Some(other) => format!("Cluster {other}"),
-        None => "no Cluster".to_owned(),
-    };
-    format!(
-        "spec.metal3ClusterRef.name: Metal3Cluster {name} belongs to {whose}, and the machine to Cluster {cluster}; name a \
-         Metal3Cluster of Cluster {cluster}, or set spec.clusterName of {name} if no other Cluster uses it"
-    )
 }

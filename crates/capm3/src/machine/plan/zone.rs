@@ -8,6 +8,7 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 
 use super::{Planner, host_changes};
 use crate::cluster::zones::zones_condition;
+use crate::cluster::{cluster_name, is_primary};
 use crate::host_choice::{Zones, takes_zone_data};
 use crate::machine::action::Reads;
 use crate::machine::facts;
@@ -18,6 +19,26 @@ impl<'a> Planner<'a> {
     pub(super) fn resolved(&self, cluster: &Cluster) -> Resolved<'a> {
         let all: Vec<&Metal3Cluster> = self.facts.metal3_clusters.iter().map(AsRef::as_ref).collect();
         resolve(self.before, self.recorded(), self.domain(), cluster, &all)
+    }
+
+    /// Why the machine cannot use the Metal3Cluster that is meant: field and remedy.
+    pub(super) fn not_of_cluster(&self, found: &Metal3Cluster, cluster: &Cluster) -> String {
+        let (name, own) = (found.metadata.name.as_deref().unwrap_or_default(), self.cluster_name());
+        let whose = match cluster_name(found) {
+            Some(other) => format!("Cluster {other}"),
+            None => "no Cluster".to_owned(),
+        };
+        let differ = format!("Metal3Cluster {name} belongs to {whose}, and the machine to Cluster {own}");
+        if self.before.spec.metal3_cluster_ref.is_some() {
+            format!(
+                "spec.metal3ClusterRef.name: {differ}; name a Metal3Cluster of Cluster {own}, or set spec.clusterName of {name} \
+                 if no other Cluster uses it"
+            )
+        } else if is_primary(found, cluster) {
+            format!("spec.infrastructureRef of the Cluster: {differ}; give each Cluster a Metal3Cluster of its own")
+        } else {
+            format!("status.metal3Cluster: {differ}; correct the owner of {name}, or delete the Machine")
+        }
     }
 
     /// The Metal3Cluster found by an earlier reconcile, while the machine has a host.

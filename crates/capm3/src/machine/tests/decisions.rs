@@ -230,6 +230,39 @@ fn reference_to_a_metal3_cluster_of_another_cluster_is_refused_with_field_and_re
     assert!(writes(&case.decide()).contains(&"Claim h0".to_owned()));
 }
 
+/// A machine that runs keeps its host, and its deletion releases the host as always.
+#[test]
+fn metal3_cluster_that_another_cluster_owns_gives_no_host_and_takes_none() {
+    let owner = json!({ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": "another", "uid": "u" });
+    let lost = |case: Case| {
+        case.metal3_cluster(json!({ "metadata": { "ownerReferences": [owner.clone()] } }))
+            .with(|case| case.confirmed = true)
+    };
+    for (case, field) in [
+        (Case::new(), "spec.infrastructureRef of the Cluster: "),
+        (Case::running(), "spec.infrastructureRef of the Cluster: "),
+    ] {
+        let plan = lost(case).decide();
+        let (reason, message) = condition_of(&plan, HOST);
+        assert_eq!((writes(&plan).len(), reason.as_str()), (0, "Metal3ClusterNotOfCluster"));
+        assert!(
+            message.starts_with(field) && message.contains("Cluster another,"),
+            "{message}"
+        );
+    }
+    let foreign = json!({ "infrastructureRef": { "kind": "ByoCluster", "name": "byo" } });
+    let recorded = Case::running().machine(json!({ "status": { "metal3Cluster": CLUSTER } }));
+    let recorded = recorded.with(|case| case.cluster.as_mut().unwrap().spec = read(&foreign));
+    let plan = lost(recorded).decide();
+    let (reason, message) = condition_of(&plan, HOST);
+    assert_eq!((writes(&plan).len(), reason.as_str()), (0, "Metal3ClusterNotOfCluster"));
+    assert!(message.starts_with("status.metal3Cluster: "), "{message}");
+    let deleted = || Case::running().machine(json!({ "metadata": { "deletionTimestamp": "2026-11-28T00:00:00Z" } }));
+    let usual = deleted().with(|case| case.confirmed = true).decide();
+    assert_eq!(lost(deleted()).decide(), usual);
+    assert_ne!(usual, Plan::default());
+}
+
 #[test]
 fn unreadable_metal3_cluster_may_be_the_machines_unless_another_is_referenced() {
     let unreadable = |case: Case| case.with(|case| case.unreadable_cluster = Some("odd")).decide();
