@@ -35,6 +35,8 @@ pub mod template {
         pub INVALID_SELECTOR = "InvalidHostSelector";
         /// Wait: a host of the namespace cannot be decoded.
         pub HOST_UNREADABLE = "HostUnreadable";
+        /// Wait: machines of the template get no host for their Metal3Cluster.
+        pub CLUSTER_UNUSABLE = "Metal3ClusterUnusable";
         /// Wait: the installed CustomResourceDefinition has no status.
         pub STATUS_NOT_SERVED = "StatusNotServed";
     }

@@ -13,6 +13,7 @@ mod index;
 pub mod reconciler;
 mod report;
 mod root_disk;
+mod serving;
 mod unserved_status;
 mod watches;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use metal3_api::infrastructure::Metal3MachineTemplateStatus;
-use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3MachineTemplate};
+use metal3_api::infrastructure::v1beta2::Metal3MachineTemplate;
 use metal3_api::kind::Kind as _;
 use metal3_capi::pause;
 use metal3_domain::clock::Clock;
@@ -18,13 +18,13 @@ use parking_lot::Mutex;
 
 use super::gauge::AvailableHosts;
 use super::index::{DeploymentIndexes, NodeGroup};
-use super::report::{Claimant, NearHosts, Report, new_machine};
+use super::report::{Claimant, NearHosts, Report, Serving, new_machine};
+use super::serving::NearClusters;
 use super::unserved_status::UnservedStatus;
 use super::watches::{self, Work};
 use crate::cluster::reconciler::is_served;
 use crate::controller::caches::Caches;
 use crate::data::reason::unreadable;
-use crate::machine::resolve::resolve;
 use crate::needs::Machines as Role;
 
 /// Dependencies of the controller.
@@ -158,30 +158,16 @@ impl Templates {
     }
 
     fn claimant(&self, key: &Key, template: &Metal3MachineTemplate, group: NodeGroup) -> Claimant {
-        let has_domain = group.failure_domain.is_some();
-        let found = has_domain.then(|| self.metal3_cluster(key, template, &group));
-        Claimant {
-            metal3_cluster: found.flatten(),
-            group,
-        }
-    }
-
-    fn metal3_cluster(
-        &self,
-        key: &Key,
-        template: &Metal3MachineTemplate,
-        group: &NodeGroup,
-    ) -> Option<Arc<Metal3Cluster>> {
-        let Observed::Present(cluster) = self.caches.clusters.find(&key.sibling(&group.cluster)) else {
-            return None;
+        let machine = new_machine(key, template, &group);
+        let near = self.caches.metal3_clusters.read(|cache| NearClusters {
+            all: cache.in_namespace(&key.namespace).map(Arc::clone).collect(),
+            unreadable: cache.unreadable().find(|one| one.namespace == key.namespace).cloned(),
+        });
+        let metal3_cluster = match self.caches.clusters.find(&key.sibling(&group.cluster)) {
+            Observed::Present(cluster) => near.serving(&machine, &group, &cluster),
+            Observed::Absent | Observed::Unknown(_) => Serving::Unknown("their Cluster is not known".to_owned()),
         };
-        let all = &self.caches.metal3_clusters;
-        let near: Vec<Arc<Metal3Cluster>> =
-            all.read(|cache| cache.in_namespace(&key.namespace).map(Arc::clone).collect());
-        let objects: Vec<&Metal3Cluster> = near.iter().map(|one| &**one).collect();
-        let (machine, domain) = (new_machine(key, template, group), group.failure_domain.as_deref());
-        let found = resolve(&machine, None, domain, &cluster, &objects).one()?;
-        near.iter().find(|one| std::ptr::eq(&***one, found)).map(Arc::clone)
+        Claimant { group, metal3_cluster }
     }
 
     /// Only references are copied while the watch of hosts waits.

@@ -28,10 +28,19 @@ pub(super) struct NearHosts {
     pub(super) unreadable: Option<Key>,
 }
 
-/// A node group of the template, and the Metal3Cluster of its machines, if they have a failure domain.
+/// A node group of the template, and the Metal3Cluster of its machines.
 pub(super) struct Claimant {
     pub(super) group: NodeGroup,
-    pub(super) metal3_cluster: Option<Arc<Metal3Cluster>>,
+    pub(super) metal3_cluster: Serving,
+}
+
+/// The Metal3Cluster of the machines of a node group.
+pub(super) enum Serving {
+    One(Arc<Metal3Cluster>),
+    /// Which one it is, or what it has, is not known, for this reason.
+    Unknown(String),
+    /// The machines get no host, for this reason.
+    Refused(String),
 }
 
 /// The report of one template.
@@ -76,16 +85,38 @@ impl Report {
         }
         // A host in the wrong place is not chosen, so it says nothing of a new Node.
         let is_placed = |host: &BareMetalHost| {
-            choosers.is_empty() || choosers.iter().any(|chooser| chooser.misplaced(host).is_none())
+            claimants.is_empty() || choosers.iter().any(|chooser| chooser.misplaced(host).is_none())
         };
         let hosts = near.hosts.iter().map(|host| &**host);
         let hosts = hosts.filter(|host| is_selected(&selector, host) && is_placed(host));
+        let (is_known, next) = without_cluster(key, claimants);
         Self {
-            status: Some(status_of(hosts)),
+            status: is_known.then(|| status_of(hosts)),
             available,
-            next: Next::Done,
+            next,
         }
     }
+}
+
+/// Whether the hosts of all node groups are known, and what those wait for whose Metal3Cluster serves no machine.
+fn without_cluster(key: &Key, claimants: &[Claimant]) -> (bool, Next) {
+    let mut is_known = true;
+    let mut first = None;
+    for one in claimants {
+        let why = match &one.metal3_cluster {
+            Serving::One(_) => continue,
+            Serving::Unknown(why) => why,
+            Serving::Refused(why) => why,
+        };
+        is_known &= matches!(one.metal3_cluster, Serving::Refused(_));
+        first = first.or(Some((&one.group.deployment, why)));
+    }
+    let next = first.map(|(deployment, why)| {
+        let kind = Metal3MachineTemplate::KIND;
+        let message = format!("{kind} {key}: machines of MachineDeployment {deployment} get no host: {why}");
+        Next::waiting(reasons::CLUSTER_UNUSABLE, message)
+    });
+    (is_known, next.unwrap_or(Next::Done))
 }
 
 fn selector(template: &Metal3MachineTemplate) -> Result<Selector, SelectorError> {
@@ -109,15 +140,17 @@ fn new_machines(key: &Key, template: &Metal3MachineTemplate, claimants: &[Claima
     claimants.iter().map(machine).collect()
 }
 
-/// The rules by which the machines choose their hosts.
+/// The rules by which the machines choose their hosts. Those whose Metal3Cluster is not known choose none.
 fn choosers<'a>(machines: &'a [(Metal3Machine, String)], claimants: &'a [Claimant]) -> Vec<HostChooser<'a>> {
     let both = machines.iter().zip(claimants);
     let chooser = |((machine, owner), one): (&'a (Metal3Machine, String), &'a Claimant)| {
+        let Serving::One(cluster) = &one.metal3_cluster else {
+            return None;
+        };
         let chooser = HostChooser::try_new(machine, Some(owner.as_str())).ok()?;
-        let cluster = one.metal3_cluster.as_deref();
-        let policy = cluster.and_then(|one| one.spec.failure_domain_policy);
+        let policy = cluster.spec.failure_domain_policy;
         let chooser = chooser.with_required_domain(policy == Some(FailureDomainPolicy::Required));
-        Some(chooser.with_zones(cluster.map(Zones::of).unwrap_or_default()))
+        Some(chooser.with_zones(Zones::of(cluster)))
     };
     both.filter_map(chooser).collect()
 }

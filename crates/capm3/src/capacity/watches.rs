@@ -58,12 +58,17 @@ pub(super) fn of_host(
     (is_used && !change.is_same(is_same)).then_some(Work::Hosts(namespace))
 }
 
-/// A pause ends without a change of the template.
+/// A pause ends without a change of the template, and the infrastructure reference decides which Metal3Cluster is meant.
 pub(super) fn of_cluster(deployments: &SharedIndexes<DeploymentIndexes>, change: &Change<'_, Cluster>) -> Vec<Work> {
-    let is_paused = |cluster: &Cluster| pause::is_cluster_paused(Some(cluster));
+    let read = |cluster: &Cluster| {
+        (
+            pause::is_cluster_paused(Some(cluster)),
+            cluster.spec.infrastructure_ref.clone(),
+        )
+    };
     let changed = change
         .key()
-        .filter(|_| !change.is_same(|old, new| is_paused(old) == is_paused(new)));
+        .filter(|_| !change.is_same(|old, new| read(old) == read(new)));
     let near = |cluster: Key| deployments.read(|indexes| indexes.of_cluster(&cluster));
     let templates = changed.map(near).unwrap_or_default().into_iter();
     templates.map(Work::Template).collect()
@@ -75,7 +80,10 @@ pub(super) fn of_metal3_cluster(
     change: &Change<'_, Metal3Cluster>,
 ) -> Option<Work> {
     let is_same = |old: &Metal3Cluster, new: &Metal3Cluster| {
-        let read = |one: &Metal3Cluster| (one.spec.failure_domain_policy, one.spec.deployment_zones.clone());
+        let read = |one: &Metal3Cluster| {
+            let spec = one.spec.clone();
+            (spec.failure_domain_policy, spec.deployment_zones, spec.failure_domains)
+        };
         read(old) == read(new) && cluster_link(old) == cluster_link(new)
     };
     let namespace = change.key()?.namespace;

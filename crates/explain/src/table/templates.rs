@@ -24,6 +24,15 @@ pub(super) const ROWS: &[Row] = &[
     user(
         Severity::Warning,
         [
+            "Metal3ClusterUnusable",
+            "Which Metal3Cluster serves the machines is not clear",
+            "No machine of the template gets a host.",
+            "Correct the Metal3Cluster or the reference that the message names.",
+        ],
+    ),
+    user(
+        Severity::Warning,
+        [
             "StatusNotServed",
             "The server does not serve the status of templates",
             "The CustomResourceDefinitions are older ones or those of the Go manager, so the autoscaler does not scale from zero.",

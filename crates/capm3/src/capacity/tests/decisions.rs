@@ -5,8 +5,9 @@ use metal3_runtime::cache::{Change, SharedCache, SharedIndexes};
 use metal3_runtime::work::Next;
 
 use super::*;
-use crate::capacity::report::{Claimant, NearHosts, Report};
-use crate::reasons::template::HOST_UNREADABLE;
+use crate::capacity::report::{Claimant, NearHosts, Report, Serving};
+use crate::capacity::serving::NearClusters;
+use crate::reasons::template::{CLUSTER_UNUSABLE, HOST_UNREADABLE};
 
 fn deployments(namespace: &str) -> SharedIndexes<DeploymentIndexes> {
     let deployment: MachineDeployment = serde_json::from_value(json!({
@@ -97,6 +98,11 @@ fn link_to_a_cluster_changes_the_figures_as_policy_and_zones_do() {
             cluster(json!({ "deploymentZones": [{ "name": "z" }] }), None),
             true,
         ),
+        (
+            "failure domains",
+            cluster(json!({ "failureDomains": [{ "name": "z" }] }), None),
+            true,
+        ),
     ] {
         let change = Change::Applied {
             old: Some(&plain()),
@@ -135,7 +141,7 @@ fn capacity_is_that_of_the_hosts_of_the_failure_domain_if_it_is_required() {
                 cluster: "c".to_owned(),
                 failure_domain: Some(domain.to_owned()),
             },
-            metal3_cluster: Some(std::sync::Arc::new(serde_json::from_value(cluster).unwrap())),
+            metal3_cluster: Serving::One(std::sync::Arc::new(serde_json::from_value(cluster).unwrap())),
         };
         let report = Report::of(&Key::of(&template), &template, &[claimant], &near);
         (report.status.unwrap().capacity.get("cpu").cloned(), report.available)
@@ -152,6 +158,146 @@ fn capacity_is_that_of_the_hosts_of_the_failure_domain_if_it_is_required() {
         is("32", 2),
         "the other host has no network"
     );
+}
+
+/// It decides whether a Metal3Cluster that joined is used.
+#[test]
+fn other_infrastructure_of_the_cluster_changes_the_figures() {
+    let cluster = |spec: Value| -> metal3_api::cluster::Cluster {
+        serde_json::from_value(json!({ "metadata": { "name": "c", "namespace": "a" }, "spec": spec })).unwrap()
+    };
+    let reference = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "ByoCluster", "name": "c" });
+    for (new, expected) in [
+        (json!({}), 0),
+        (json!({ "controlPlaneEndpoint": { "host": "b", "port": 1 } }), 0),
+        (json!({ "paused": true }), 1),
+        (json!({ "infrastructureRef": reference }), 1),
+    ] {
+        let (old, new) = (cluster(json!({})), cluster(new));
+        let change = Change::Applied {
+            old: Some(&old),
+            new: &new,
+            was_unreadable: false,
+        };
+        assert_eq!(
+            watches::of_cluster(&deployments("a"), &change).len(),
+            expected,
+            "{new:?}"
+        );
+    }
+}
+
+fn plain_template() -> Metal3MachineTemplate {
+    serde_json::from_value(json!({
+        "metadata": { "name": "t", "namespace": "a" }, "spec": { "template": { "spec": {} } },
+    }))
+    .unwrap()
+}
+
+/// A group without failure domain, in a Cluster `c` with other infrastructure, with these Metal3Clusters in its namespace.
+fn served_by(all: &[Value], unreadable: bool, domain: Option<&str>) -> Claimant {
+    let group = NodeGroup {
+        deployment: "d".to_owned(),
+        cluster: "c".to_owned(),
+        failure_domain: domain.map(ToOwned::to_owned),
+    };
+    let reference = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "ByoCluster", "name": "byo" });
+    let cluster = json!({ "metadata": { "name": "c", "namespace": "a" }, "spec": { "infrastructureRef": reference } });
+    let cluster = serde_json::from_value(cluster).unwrap();
+    let near = NearClusters {
+        all: all
+            .iter()
+            .map(|one| std::sync::Arc::new(serde_json::from_value(one.clone()).unwrap()))
+            .collect(),
+        unreadable: unreadable.then(|| Key::of(&plain_template()).sibling("odd")),
+    };
+    let machine = crate::capacity::report::new_machine(&Key::of(&plain_template()), &plain_template(), &group);
+    let metal3_cluster = near.serving(&machine, &group, &cluster);
+    Claimant { group, metal3_cluster }
+}
+
+/// What is not known is neither without policy nor without zones; what is known to be wrong gives no host to any machine.
+#[test]
+fn machines_without_a_metal3_cluster_have_no_hosts_and_only_what_is_known_is_written() {
+    let site = |name: &str, cluster: &str, zone: &str| {
+        let spec =
+            json!({ "clusterName": cluster, "deploymentZones": [{ "name": zone }], "failureDomainPolicy": "Required" });
+        json!({ "metadata": { "name": name, "namespace": "a" }, "spec": spec })
+    };
+    let taken = json!({ "metadata": { "name": "byo", "namespace": "a" }, "spec": { "clusterName": "other" } });
+    let (n, s) = (site("n", "c", "n"), site("s", "c", "s"));
+    let near = NearHosts {
+        hosts: vec![std::sync::Arc::new(host(json!({
+            "metadata": { "labels": { "infrastructure.cluster.x-k8s.io/failure-domain": "n" } } })))],
+        unreadable: None,
+    };
+    let both = [n.clone(), s];
+    for (claimants, status, available, why) in [
+        (vec![served_by(&both, false, Some("n"))], Some(usual()), 1, None),
+        (vec![served_by(&both, false, Some("s"))], Some(json!({})), 0, None),
+        (
+            vec![served_by(&both, false, None)],
+            Some(json!({})),
+            0,
+            Some("both joined Cluster c; name one in metal3ClusterRef"),
+        ),
+        (
+            vec![served_by(&both, true, Some("n"))],
+            None,
+            0,
+            Some("Metal3Cluster odd cannot be read"),
+        ),
+        (
+            vec![served_by(&[], false, None)],
+            None,
+            0,
+            Some("does not exist; create it"),
+        ),
+        (
+            vec![served_by(&[taken], false, None)],
+            None,
+            0,
+            Some("does not exist; create it"),
+        ),
+        (
+            vec![served_by(&both, false, Some("n")), served_by(&both, false, None)],
+            Some(usual()),
+            1,
+            Some("MachineDeployment d get no host"),
+        ),
+    ] {
+        let template = plain_template();
+        let report = Report::of(&Key::of(&template), &template, &claimants, &near);
+        let found = report.status.map(|status| serde_json::to_value(status).unwrap());
+        assert_eq!((found, report.available), (status, available), "{why:?}");
+        match (report.next, why) {
+            (Next::Done, None) => {}
+            (Next::Waiting(on), Some(why)) => {
+                assert_eq!(on.reason, CLUSTER_UNUSABLE);
+                assert!(on.message.contains(why), "{}", on.message);
+            }
+            (next, why) => panic!("{next:?} {why:?}"),
+        }
+    }
+}
+
+/// Another Cluster's Metal3Cluster is refused as it is for machines.
+#[test]
+fn reference_of_a_template_to_another_clusters_metal3_cluster_gives_no_hosts() {
+    let mut template = plain_template();
+    template.spec.template.spec.metal3_cluster_ref = serde_json::from_value(json!({ "name": "x" })).unwrap();
+    let claimant = served_by(&[], false, None);
+    let other = json!({ "metadata": { "name": "x", "namespace": "a" }, "spec": { "clusterName": "other" } });
+    let near = NearClusters {
+        all: vec![std::sync::Arc::new(serde_json::from_value(other).unwrap())],
+        unreadable: None,
+    };
+    let machine = crate::capacity::report::new_machine(&Key::of(&template), &template, &claimant.group);
+    let cluster = serde_json::from_value(json!({ "metadata": { "name": "c", "namespace": "a" }, "spec": {} })).unwrap();
+    let Serving::Refused(why) = near.serving(&machine, &claimant.group, &cluster) else {
+        panic!("it is of another Cluster");
+    };
+    assert!(why.contains("Metal3Cluster x does not belong to Cluster c"), "{why}");
 }
 
 #[test]
