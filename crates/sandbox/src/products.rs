@@ -157,6 +157,7 @@ impl Products {
         let of_machines = machines::controller(
             machines::Parts {
                 caches: caches.clone(),
+                data_templates: of_data.templates.clone(),
                 workloads: Arc::<Remote<Machines>>::clone(&workloads),
                 clock: Arc::clone(&self.clock),
                 events,

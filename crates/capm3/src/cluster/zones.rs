@@ -1,12 +1,10 @@
 //! The condition about the data templates of deployment zones.
 //!
-//! The claim of a host fixes the name of the template in its machine, so machines that take their data from a zone wait for it before.
-
-use std::sync::Arc;
+//! The claim of a host fixes the name of the template in its machine, so machines that take their data from a zone wait for it before:
+//! by what they observe themselves, because the condition is written later.
 
 use metal3_api::infrastructure::conditions::cluster;
 use metal3_api::infrastructure::v1beta2::{DeploymentZone, Metal3Cluster, Metal3DataTemplate};
-use metal3_api::meta::Condition;
 use metal3_runtime::cache::{Change, Key};
 use metal3_runtime::condition::{ConditionBuilder, Severity};
 use metal3_runtime::plan::Observed;
@@ -41,21 +39,18 @@ pub(crate) fn templates_of(object: &Metal3Cluster) -> impl Iterator<Item = &str>
 }
 
 /// Whether the templates of the zones exist.
-pub(super) fn observe(
-    object: &Metal3Cluster,
-    find: impl Fn(&str) -> Observed<Arc<Metal3DataTemplate>>,
-) -> Vec<ZoneTemplate> {
+pub(crate) fn observe(object: &Metal3Cluster, find: impl Fn(&str) -> Observed<()>) -> Vec<ZoneTemplate> {
     let zones = object.spec.deployment_zones.iter().filter_map(named);
     let observed = zones.map(|(zone, template)| ZoneTemplate {
         zone: zone.to_owned(),
         template: template.to_owned(),
-        state: find(template).map(|_| ()),
+        state: find(template),
     });
     observed.collect()
 }
 
 /// The condition; `None` without a zone that has a template. One that is missing counts before one that is not known.
-pub(super) fn condition(templates: &[ZoneTemplate]) -> Option<ConditionBuilder> {
+pub(crate) fn condition(templates: &[ZoneTemplate]) -> Option<ConditionBuilder> {
     let path = |one: &ZoneTemplate| format!("spec.deploymentZones[{}].dataTemplate", one.zone);
     let mut lines = Vec::new();
     let mut unknown = Vec::new();
@@ -84,12 +79,6 @@ pub(super) fn condition(templates: &[ZoneTemplate]) -> Option<ConditionBuilder> 
         }
         (_, true, true) => Some(ConditionBuilder::mark_true(type_, cluster::REASON_DATA_TEMPLATES_FOUND)),
     }
-}
-
-/// The condition in the status of an object.
-pub(crate) fn zones_condition(object: &Metal3Cluster) -> Option<&Condition> {
-    let mut conditions = object.status.conditions.iter();
-    conditions.find(|condition| condition.type_ == cluster::ZONES_READY)
 }
 
 impl RelatedKeys {

@@ -113,6 +113,7 @@ impl Standalone {
         let machines = machines::controller(
             machines::Parts {
                 caches: caches.clone(),
+                data_templates: pools.templates.clone(),
                 workloads: Arc::clone(&self.workloads),
                 clock: Arc::clone(&self.clock),
                 events: events.clone(),

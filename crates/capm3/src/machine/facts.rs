@@ -1,5 +1,6 @@
 //! The inputs of the plan for a machine.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,6 +40,9 @@ pub struct Facts {
     pub metal3_clusters: Vec<Arc<Metal3Cluster>>,
     /// Whether that of the machine was read from the API server in this reconcile.
     pub metal3_clusters_are_live: bool,
+    /// Whether the data templates exist that zones of these Metal3Clusters name. Empty for a machine that takes no data from a
+    /// zone.
+    pub zone_templates: BTreeMap<String, Observed<()>>,
     /// An unreadable Metal3Cluster of the namespace, if any: it may be the machine's.
     pub unreadable_cluster: Option<String>,
     /// The template that it was created from; absent when it names none or the template does not exist.

@@ -7,15 +7,14 @@ use std::collections::BTreeSet;
 use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::names::{LABEL_PREFIXES_ANNOTATION, REUSE_AFTER_CLEANING_ANNOTATION};
 use metal3_api::infrastructure::v1beta2::{
-    Metal3Cluster, Metal3ClusterSpec, Metal3Data, Metal3Machine, Metal3MachineTemplate,
+    Metal3Cluster, Metal3ClusterSpec, Metal3Data, Metal3DataTemplate, Metal3Machine, Metal3MachineTemplate,
 };
 use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
 use metal3_capi::pause;
 use metal3_runtime::cache::{Change, Key};
 
-use crate::cluster::zones::zones_condition;
-use crate::controller::caches::{RelatedKeys, consumer, is_cluster_unchanged, old_and_new};
+use crate::controller::caches::{ClusterIndexes, RelatedKeys, consumer, is_cluster_unchanged, old_and_new};
 
 impl RelatedKeys {
     /// The machines to reconcile after a change of a host: its consumer, those that name it, and those without a host.
@@ -52,6 +51,20 @@ impl RelatedKeys {
         }
         self.machines
             .read(|machines| machines.by_namespace.get(&key.namespace).cloned().collect())
+    }
+
+    /// The machines of the namespace, when a data template that a zone names appears, disappears, or changes between readable
+    /// and not: those that take their data from a zone wait for it before they claim a host.
+    pub(crate) fn machines_of_data_template(&self, change: &Change<'_, Metal3DataTemplate>) -> Vec<Key> {
+        let Some(template) = change.key().filter(|_| !change.is_same(|_, _| true)) else {
+            return Vec::new();
+        };
+        let zoned = |clusters: &ClusterIndexes| clusters.by_zone_template.get(&template).next().is_some();
+        if !self.metal3_clusters.read(zoned) {
+            return Vec::new();
+        }
+        self.machines
+            .read(|machines| machines.by_namespace.get(&template.namespace).cloned().collect())
     }
 
     /// The machines created from a template, when a field changed that is copied to them; all machines of the namespace, when
@@ -118,10 +131,8 @@ fn is_same_for_machines(old: &Metal3Cluster, new: &Metal3Cluster) -> bool {
         let annotations = one.metadata.annotations.as_ref();
         annotations.and_then(|annotations| annotations.get(LABEL_PREFIXES_ANNOTATION).cloned())
     };
-    // A machine without a data template waits while it is not true.
-    let zones = |one: &Metal3Cluster| zones_condition(one).map(|found| (found.status, found.message.clone()));
     let is_skipped = |one: &Metal3Cluster| pause::is_reconcile_skipped(&one.metadata);
-    let reads = |one: &Metal3Cluster| (is_skipped(one), prefixes(one), spec(one), zones(one));
+    let reads = |one: &Metal3Cluster| (is_skipped(one), prefixes(one), spec(one));
     let (before, after) = (&old.metadata, &new.metadata);
     // Labels and owners decide which Cluster's machines it serves.
     (&before.labels, &before.owner_references) == (&after.labels, &after.owner_references) && reads(old) == reads(new)

@@ -125,7 +125,7 @@ fn controllers(session: &Session, all: AllCaches, write_access: WriteAccess) -> 
     let remediation = remediation_parts(session, remediations, &caches, (&workloads, &events));
     let remediations = remediation::controller(remediation, of_remediations);
     let machine_templates = capacity::controller(capacity_parts(session, &caches), writer.clone());
-    let machines = machines::controller(machine_parts(session, caches, (&workloads, &events)), writer);
+    let machines = machines::controller(machine_parts(session, caches, &data, (&workloads, &events)), writer);
     let (templates, objects) = data::controllers(data_parts(session, data, events), &of_data);
     Box::new(move |stop| {
         Box::pin(async move {
@@ -174,10 +174,12 @@ fn cluster_parts(
 fn machine_parts(
     session: &Session,
     caches: Caches,
+    data: &data_caches::Caches,
     (workloads, events): (&Arc<Remote<Machines>>, &EventRecorder),
 ) -> machines::Parts {
     machines::Parts {
         caches,
+        data_templates: data.templates.clone(),
         workloads: Arc::<Remote<Machines>>::clone(workloads),
         clock: Arc::clone(&session.clock),
         events: events.clone(),

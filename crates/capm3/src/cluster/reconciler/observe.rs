@@ -56,7 +56,9 @@ impl Clusters {
             wanted,
             source_values,
             held_claims,
-            zone_templates: zones::observe(&object, |name| parts.pools.templates.find(&key.sibling(name))),
+            zone_templates: zones::observe(&object, |name| {
+                parts.pools.templates.find(&key.sibling(name)).map(|_| ())
+            }),
             secret,
             digester: self.rendered.digester.clone(),
             touches_control_planes: parts.touch_writer.is_some(),

@@ -13,7 +13,7 @@ fn decide_with(object: &Metal3Cluster, missing: &[&str], unreadable: &[&str]) ->
     let find = |name: &str| match name {
         _ if missing.contains(&name) => Observed::Absent,
         _ if unreadable.contains(&name) => Observed::Unknown(UnknownReason::Unreadable("odd".to_owned())),
-        _ => Observed::Present(Arc::default()),
+        _ => Observed::Present(()),
     };
     let cluster = cluster(json!({}));
     plan(&Facts {

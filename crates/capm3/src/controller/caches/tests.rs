@@ -2,6 +2,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use chrono::DateTime;
+use metal3_api::infrastructure::v1beta2::Metal3DataTemplate;
 use metal3_runtime::cache::Item;
 use metal3_runtime::clock::TimerClock;
 use metal3_runtime::queue::Queue;
@@ -189,4 +190,36 @@ fn metal3_cluster_enqueues_its_machines_except_for_a_changed_endpoint() {
     let endpoint = json!({ "controlPlaneEndpoint": { "host": "192.0.2.1", "port": 6443 } });
     assert_eq!(enqueued(endpoint), [""; 0]);
     assert_eq!(enqueued(json!({ "clusterName": "edge" })), ["m0"]);
+}
+
+#[test]
+fn data_template_of_a_zone_enqueues_machines_when_it_appears_or_disappears() {
+    let caches = Caches::default();
+    let machine = Item::Object(machine("m0", 2, &json!({})));
+    caches.metal3_machines.observed(machine).unwrap();
+    let zones = json!({ "deploymentZones": [{ "name": "a", "dataTemplate": { "name": "net-a" } }] });
+    let cluster = Item::Object(object("edge", 3, &zones));
+    caches.metal3_clusters.observed(cluster).unwrap();
+    let related = caches.related_keys();
+    let template = |name: &str| -> Metal3DataTemplate { object(name, 4, &json!({})) };
+    for (name, expected) in [("net-a", vec!["m0"]), ("net-b", Vec::new())] {
+        let new = template(name);
+        let appears = Change::Applied {
+            old: None,
+            new: &new,
+            was_unreadable: false,
+        };
+        assert_eq!(names(related.machines_of_data_template(&appears)), expected);
+        assert_eq!(
+            names(related.machines_of_data_template(&applied(&new, &new, false))),
+            [""; 0]
+        );
+        let (key, old) = (Key::of(&new), Some(&new));
+        let gone = Change::Deleted {
+            key: &key,
+            old,
+            was_unreadable: false,
+        };
+        assert_eq!(names(related.machines_of_data_template(&gone)), expected);
+    }
 }

@@ -3,11 +3,11 @@
 
 use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::v1beta2::{DeploymentZone, Metal3Cluster, Metal3ObjectRef};
-use metal3_api::meta::ConditionStatus;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_runtime::plan::{Observed, UnknownReason};
 
 use super::{Planner, host_changes};
-use crate::cluster::zones::zones_condition;
+use crate::cluster::zones;
 use crate::cluster::{cluster_name, is_primary};
 use crate::host_choice::{Zones, takes_zone_data};
 use crate::machine::action::Reads;
@@ -100,10 +100,15 @@ impl<'a> Planner<'a> {
     /// Why a machine that takes its data from a zone waits before it claims a host: the claim fixes the name of the template.
     pub(super) fn missing_zone_template(&self) -> Option<String> {
         let found = self.metal3_cluster().filter(|_| takes_zone_data(&self.before.spec))?;
-        let condition = zones_condition(found)?;
-        let is_ready = condition.status == ConditionStatus::True;
+        let state = |template: &str| {
+            let known = self.facts.zone_templates.get(template).cloned();
+            known.unwrap_or(Observed::Unknown(UnknownReason::NotRead))
+        };
+        // Not its condition: that may be of an older generation, and a paused object has none.
+        let condition = zones::condition(&zones::observe(found, state))?;
+        let (.., message) = condition.not_true()?;
         let name = found.metadata.name.as_deref().unwrap_or_default();
-        (!is_ready).then(|| format!("Metal3Cluster {name}: {}", condition.message))
+        Some(format!("Metal3Cluster {name}: {message}"))
     }
 
     /// Why the failure domain of the machine has no hosts: the field and the remedy.

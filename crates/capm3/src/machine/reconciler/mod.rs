@@ -5,16 +5,16 @@ mod live;
 mod owners;
 mod set;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use metal3_api::cluster::Machine;
-use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
+use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3DataTemplate, Metal3Machine};
 use metal3_api::meta::Time;
 use metal3_capi::owner;
 use metal3_capi::workload::{BUSY_POLL, Workloads, is_busy};
 use metal3_domain::clock::{Clock, Monotonic};
-use metal3_runtime::cache::Key;
+use metal3_runtime::cache::{Key, SharedCache};
 use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::plan::{Observed, UnknownReason};
@@ -25,7 +25,9 @@ use owners::{RefusedOwners, disowned};
 use parking_lot::Mutex;
 
 use crate::cluster::reconciler::is_served;
+use crate::cluster::zones::templates_of;
 use crate::controller::caches::{Caches, host_of};
+use crate::host_choice::takes_zone_data;
 use crate::label_sync::CopiedLabels;
 use crate::machine::action::{Action, Plan, Reads};
 use crate::machine::facts::{Facts, Hosts, LabelFacts, Settings, associated, template_of};
@@ -42,6 +44,8 @@ const ROUNDS: usize = 5;
 pub struct Parts {
     /// The caches.
     pub caches: Caches,
+    /// The templates of data, which zones name.
+    pub data_templates: SharedCache<Metal3DataTemplate>,
     /// Access to workload clusters.
     pub workloads: Arc<dyn Workloads>,
     /// Clock for timestamps.
@@ -61,6 +65,7 @@ pub struct Parts {
 /// Reconciles one machine at a time.
 pub struct Machines {
     caches: Caches,
+    data_templates: SharedCache<Metal3DataTemplate>,
     workloads: Arc<dyn Workloads>,
     clock: Arc<dyn Clock>,
     events: EventRecorder,
@@ -79,6 +84,7 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Machines> {
     states::report(&caches.metal3_machines, &parts.metrics, &parts.clock);
     let machines = Machines {
         caches: caches.clone(),
+        data_templates: parts.data_templates.clone(),
         workloads: Arc::clone(&parts.workloads),
         clock: Arc::clone(&parts.clock),
         events: parts.events,
@@ -88,7 +94,8 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Machines> {
         copied: Mutex::default(),
         refused: RefusedOwners::default(),
     };
-    let [of_host, of_cluster, of_metal3_cluster, of_template] = std::array::from_fn(|_| caches.related_keys());
+    let [of_host, of_cluster, of_metal3_cluster, of_template, of_data_template] =
+        std::array::from_fn(|_| caches.related_keys());
     let controller = Controller::new("metal3machine", parts.clock, writer, machines)
         .watches(&caches.metal3_machines, |change| change.key())
         .watches(&caches.machines, machines_of_machine)
@@ -98,6 +105,9 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Machines> {
         })
         .watches(&caches.machine_templates, move |change| {
             of_template.machines_of_template(change)
+        })
+        .watches(&parts.data_templates, move |change| {
+            of_data_template.machines_of_data_template(change)
         })
         .watches(&caches.hosts, move |change| of_host.machines_of_host(change))
         .watches(&caches.claims, |change| change.key())
@@ -248,6 +258,9 @@ impl Machines {
                 caches.clusters.find(&cluster_key)
             },
             cluster_key,
+            zone_templates: own
+                .map(|machine| self.zone_templates(key, machine, &metal3_clusters))
+                .unwrap_or_default(),
             metal3_clusters,
             metal3_clusters_are_live: false,
             unreadable_cluster,
@@ -289,6 +302,19 @@ impl Machines {
                 unreadable.map(|one| one.name.clone()),
             )
         })
+    }
+
+    /// Whether the data templates exist that zones name, for a machine that takes its data from a zone.
+    fn zone_templates(
+        &self,
+        key: &Key,
+        machine: &Metal3Machine,
+        near: &[Arc<Metal3Cluster>],
+    ) -> BTreeMap<String, Observed<()>> {
+        let near = near.iter().filter(|_| takes_zone_data(&machine.spec));
+        let named = near.flat_map(|one| templates_of(one));
+        let find = |name: &str| self.data_templates.find(&key.sibling(name)).map(|_| ());
+        named.map(|name| (name.to_owned(), find(name))).collect()
     }
 
     /// Whether a template of the namespace asks for node reuse, or cannot be read.

@@ -1,5 +1,6 @@
 //! A machine with its related objects as input of the plan, and a summary of the plan's writes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ use super::api_server::NAMESPACE;
 use super::simulation::{
     at, cluster, cluster_key, host_document, machine_document, metal3_cluster, observed, owner, read,
 };
+use crate::cluster::zones::templates_of;
+use crate::host_choice::takes_zone_data;
 use crate::machine::action::{Action, Plan};
 use crate::machine::facts::{Facts, Hosts, LabelFacts, Settings, is_machine, named};
 use crate::machine::plan::{plan, plan_under};
@@ -32,6 +35,8 @@ pub(super) struct Case {
     pub(super) metal3_clusters: Vec<Metal3Cluster>,
     pub(super) clusters_are_live: bool,
     pub(super) unreadable_cluster: Option<&'static str>,
+    /// A data template that a zone names.
+    pub(super) bad_template: Option<(&'static str, Observed<()>)>,
     pub(super) template: Observed<Arc<Metal3MachineTemplate>>,
     pub(super) template_is_live: bool,
     pub(super) asks_for_reuse: bool,
@@ -86,6 +91,7 @@ impl Case {
             metal3_clusters: vec![metal3_cluster()],
             clusters_are_live: true,
             unreadable_cluster: None,
+            bad_template: None,
             template: Observed::Absent,
             template_is_live: false,
             asks_for_reuse: false,
@@ -152,6 +158,17 @@ impl Case {
         self.machine(json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }))
     }
 
+    /// All that zones name exist, but those that a test made missing or unreadable.
+    fn zone_templates(&self) -> BTreeMap<String, Observed<()>> {
+        let takes = takes_zone_data(&self.machine.spec);
+        let named = self.metal3_clusters.iter().filter(|_| takes).flat_map(templates_of);
+        let state = |name: &str| match self.bad_template {
+            Some((bad, ref state)) if bad == name => state.clone(),
+            _ => Observed::Present(()),
+        };
+        named.map(|name| (name.to_owned(), state(name))).collect()
+    }
+
     pub(super) fn facts(&self) -> Facts {
         let all: Vec<_> = self.hosts.iter().cloned().map(Arc::new).collect();
         let is_claimed = |host: &&Arc<BareMetalHost>| {
@@ -168,6 +185,7 @@ impl Case {
             cluster_key: cluster_key(),
             metal3_clusters: self.metal3_clusters.iter().cloned().map(Arc::new).collect(),
             metal3_clusters_are_live: self.clusters_are_live,
+            zone_templates: self.zone_templates(),
             unreadable_cluster: self.unreadable_cluster.map(ToOwned::to_owned),
             template: self.template.clone(),
             template_is_live: self.template_is_live,

@@ -1,7 +1,7 @@
 //! A simulation: machines of one Cluster, a few hosts and their controller, a controller that renders data, users, and
 //! replicas with outdated caches and without leader election.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use chrono::DateTime;
@@ -372,6 +372,7 @@ impl Simulation {
             cluster_key: cluster_key(),
             metal3_clusters: vec![Arc::new(metal3_cluster())],
             metal3_clusters_are_live: true,
+            zone_templates: BTreeMap::new(),
             unreadable_cluster: None,
             template: Observed::Absent,
             template_is_live: false,

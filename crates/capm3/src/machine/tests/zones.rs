@@ -1,5 +1,6 @@
 //! Deployment zones: the data template and the failure domain follow the host.
 
+use metal3_runtime::plan::{Observed, UnknownReason};
 use serde_json::{Value, json};
 
 use super::case::{Case, UID, blank, condition_of, writes};
@@ -151,33 +152,49 @@ fn host_is_written_without_data_after_a_live_read_of_the_zones_only() {
 /// The claim fixes the name of the template, so a wrong one could not be corrected afterwards.
 #[test]
 fn no_host_is_claimed_while_the_template_of_a_zone_is_missing() {
-    let conditions = |status: &str| {
-        json!([{ "type": "DeploymentZonesReady", "status": status, "reason": "DataTemplateNotFound",
-            "lastTransitionTime": "2026-11-28T00:00:00Z", "message": "spec.deploymentZones[a].dataTemplate: no net-a" }])
-    };
-    let case = |status| {
-        let cluster = json!({ "spec": { "deploymentZones": zones() }, "status": { "conditions": conditions(status) } });
+    let absent = || Observed::Absent;
+    let unknown = || Observed::Unknown(UnknownReason::Unreadable("odd".to_owned()));
+    let case = |state: Observed<()>| {
+        // The condition of the Metal3Cluster may be of an older generation.
+        let found = json!([{ "type": "DeploymentZonesReady", "status": "True", "reason": "DataTemplatesFound",
+            "lastTransitionTime": "2026-11-28T00:00:00Z", "message": "" }]);
+        let cluster = json!({ "spec": { "deploymentZones": zones() }, "status": { "conditions": found } });
         labelled(Case::new().metal3_cluster(cluster), &json!({ "rack": "7" }))
             .machine(json!({ "spec": { "dataTemplate": null } }))
+            .with(|case| case.bad_template = Some(("net-a", state)))
     };
-    for status in ["False", "Unknown"] {
-        let plan = case(status).decide();
+    for (state, why) in [
+        (absent(), "does not exist; create it, or correct the name"),
+        (unknown(), "cannot be read: odd"),
+    ] {
+        let plan = case(state).decide();
         assert_eq!(writes(&plan), Vec::<String>::new());
-        let status = serde_json::to_string(&plan.status.unwrap().status).unwrap();
-        assert!(status.contains("deploymentZones[a].dataTemplate: no net-a"), "{status}");
+        let message = condition_of(&plan, "AssociateBareMetalHost").1;
+        let field = "Metal3Cluster edge: spec.deploymentZones[a].dataTemplate: Metal3DataTemplate net-a ";
+        assert!(message.starts_with(field) && message.contains(why), "{message}");
     }
     // The host was claimed by an earlier process: the name is not fixed either.
     let consumer = json!({
         "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "Metal3Machine", "name": "m0", "namespace": "metal",
     });
-    let claimed = case("False")
+    let claimed = case(absent())
         .machine(json!({ "metadata": { "annotations": { "metal3.io/BareMetalHost": "metal/h0" } } }))
         .host(json!({ "spec": { "consumerRef": consumer } }))
         .with(|case| case.confirmed = true);
     assert_eq!(templates(&claimed.decide()), (None, None));
-    assert_eq!(templates(&case("True").decide()).1.as_deref(), Some("net-a"));
-    let own = case("False").machine(json!({ "spec": { "dataTemplate": { "name": "own", "namespace": "metal" } } }));
+    assert_eq!(
+        templates(&case(Observed::Present(())).decide()).1.as_deref(),
+        Some("net-a")
+    );
+    let own = case(absent()).machine(json!({ "spec": { "dataTemplate": { "name": "own", "namespace": "metal" } } }));
     assert!(!writes(&own.decide()).is_empty());
+}
+
+/// No controller writes the status of one that is paused or served by another manager: no machine waits for it.
+#[test]
+fn host_is_claimed_without_a_condition_of_the_metal3_cluster() {
+    let plan = labelled(case(zones()), &json!({ "rack": "7" })).decide();
+    assert_eq!(templates(&plan).1.as_deref(), Some("net-a"));
 }
 
 /// Zones appear in a Cluster that runs: its machines keep what they have.
