@@ -6,6 +6,12 @@ use crate::infrastructure::v1beta2::{Image, Metal3MachineSpec};
 use crate::rules::{FieldPath, Findings, images};
 
 impl Metal3MachineSpec {
+    /// Whether a machine takes its data from the zone of its host: it names none, or only a part.
+    #[must_use]
+    pub const fn takes_zone_data(&self) -> bool {
+        self.data_template.is_none() && (self.meta_data.is_none() || self.network_data.is_none())
+    }
+
     /// Faults of the image; none when a custom deploy step replaces it.
     #[must_use]
     pub fn image_errors(&self) -> Vec<ImageError> {

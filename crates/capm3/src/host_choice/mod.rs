@@ -32,7 +32,7 @@ use thiserror::Error;
 
 pub use order::{Candidate, Order};
 pub use refusal::{Refusal, Refusals};
-pub use zones::{Zones, takes_zone_data};
+pub use zones::Zones;
 
 /// For hosts without labels.
 static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();
@@ -190,7 +190,7 @@ impl<'a> HostChooser<'a> {
                 by_selector: self.zones.named(domain).and_then(zones::selector).is_some(),
             });
         }
-        let lacks_template = takes_zone_data(&self.machine.spec) && self.zones.lacks_template(host, domain);
+        let lacks_template = self.machine.spec.takes_zone_data() && self.zones.lacks_template(host, domain);
         lacks_template.then_some(Refusal::WithoutTemplate)
     }
 

@@ -4,7 +4,7 @@
 //! domains. The network of a rack follows the host: a machine gets the data template of the zone of its host.
 
 use metal3_api::infrastructure::names::FAILURE_DOMAIN_LABEL;
-use metal3_api::infrastructure::v1beta2::{DeploymentZone, HostSelector, Metal3Cluster, Metal3MachineSpec};
+use metal3_api::infrastructure::v1beta2::{DeploymentZone, HostSelector, Metal3Cluster};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner::label;
 use metal3_domain::selector::{Selector, SelectorError};
@@ -91,12 +91,6 @@ impl<'a> Zones<'a> {
 /// The selector of a zone. One without conditions would make a zone of all hosts.
 pub(super) fn selector(zone: &DeploymentZone) -> Option<&HostSelector> {
     zone.host_selector.as_ref().filter(|selector| selector.selects())
-}
-
-/// Whether a machine takes its data from the zone of its host: it names none, or only a part.
-#[must_use]
-pub fn takes_zone_data(machine: &Metal3MachineSpec) -> bool {
-    machine.data_template.is_none() && (machine.meta_data.is_none() || machine.network_data.is_none())
 }
 
 impl Zone<'_> {

@@ -10,7 +10,9 @@ use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::names::{
     FAILURE_DOMAIN_LABEL, LEGACY_UNHEALTHY_ANNOTATION, NODE_REUSE_LABEL, UNHEALTHY_ANNOTATION,
 };
-use metal3_api::infrastructure::v1beta2::{FailureDomainPolicy, HostSelector, Metal3Cluster, Metal3Machine};
+use metal3_api::infrastructure::v1beta2::{
+    DeploymentZone, FailureDomainPolicy, HostSelector, Metal3Cluster, Metal3Machine,
+};
 use metal3_api::kind::Kind;
 use metal3_api::metal3::names::DETACHED_ANNOTATION;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationalStatus, ProvisioningState};
@@ -35,8 +37,12 @@ impl Walk<'_> {
         let Ok(selector) = selector.transpose() else {
             return Ok(None);
         };
-        let domain = self.domain(machine)?;
-        let wanted = Wanted { selector, domain };
+        let (domain, zones) = self.place(machine)?;
+        let wanted = Wanted {
+            selector,
+            domain,
+            zones,
+        };
         let hosts = self.list::<BareMetalHost>(None)?;
         if let Some(kept) = kept_for(machine, &wanted, &hosts) {
             return Ok(Some(ObjectId::of::<BareMetalHost>(&kept)));
@@ -45,33 +51,39 @@ impl Walk<'_> {
         // Machines of one template have the same selector, and few domains.
         let of = wanted.domain.as_ref();
         let domain = of.map(|domain| (&domain.name, &domain.selector, domain.is_required));
-        let question = serde_json::to_string(&(&machine.spec.host_selector, domain)).unwrap_or_default();
+        let question = serde_json::to_string(&(&machine.spec.host_selector, domain, &wanted.zones)).unwrap_or_default();
         let first = self
             .snapshot
             .memo(question, || FirstUnavailable(unavailable.first(&wanted)));
         hosts.sought(first.0.as_ref().map(|host| ObjectId::of::<BareMetalHost>(host)))
     }
 
-    /// The failure domain of a machine, which its Machine states, with the policy of its Metal3Cluster.
-    fn domain(&mut self, machine: &Metal3Machine) -> Result<Option<Domain>, End> {
-        let Some(of) = owner::<Machine>(&machine.metadata).map(ToOwned::to_owned) else {
-            return Ok(None);
+    /// The failure domain of a machine, which its Machine states, with the policy of its Metal3Cluster; and the zones, if they
+    /// give the machine its data.
+    fn place(&mut self, machine: &Metal3Machine) -> Result<(Option<Domain>, Vec<DeploymentZone>), End> {
+        let owner = owner::<Machine>(&machine.metadata).map(ToOwned::to_owned);
+        let owner: Option<Machine> = owner.map_or(Ok(None), |of| self.find(&of))?;
+        let Some(owner) = owner.map(|owner| owner.spec) else {
+            return Ok((None, Vec::new()));
         };
-        let owner: Option<Machine> = self.find(&of)?;
-        let stated = owner.and_then(|owner| Some((owner.spec.failure_domain?, owner.spec.cluster_name)));
-        let Some((domain, cluster)) = stated.filter(|(domain, _)| !domain.is_empty()) else {
-            return Ok(None);
-        };
-        let spec = self
-            .metal3_cluster_of(machine, &cluster, &domain)?
-            .unwrap_or_default()
-            .spec;
-        let zone = spec.deployment_zones.into_iter().find(|zone| zone.name == domain);
-        Ok(Some(Domain {
+        let domain = owner.failure_domain.unwrap_or_default();
+        let takes_data = machine.spec.takes_zone_data();
+        if domain.is_empty() && !takes_data {
+            return Ok((None, Vec::new()));
+        }
+        let found = self.metal3_cluster_of(machine, &owner.cluster_name, &domain)?;
+        let mut spec = found.unwrap_or_default().spec;
+        let zone = spec.deployment_zones.iter().find(|zone| zone.name == domain);
+        let selector = zone.and_then(selector_of).cloned();
+        if !takes_data || spec.deployment_zones.iter().all(|zone| zone.data_template.is_none()) {
+            spec.deployment_zones.clear();
+        }
+        let domain = (!domain.is_empty()).then_some(Domain {
             name: domain,
-            selector: zone.and_then(|zone| zone.host_selector).filter(HostSelector::selects),
+            selector,
             is_required: spec.failure_domain_policy == Some(FailureDomainPolicy::Required),
-        }))
+        });
+        Ok((domain, spec.deployment_zones))
     }
 
     /// The Metal3Cluster that the machine names, that is the infrastructure of its Cluster, or that joined the Cluster: the one of
@@ -116,6 +128,8 @@ impl Walk<'_> {
 struct Wanted {
     selector: Option<Selector>,
     domain: Option<Domain>,
+    /// Those that give it its data: no other host has a network for it.
+    zones: Vec<DeploymentZone>,
 }
 
 struct Domain {
@@ -129,16 +143,39 @@ struct Domain {
 impl Wanted {
     fn is_met_by(&self, labels: &BTreeMap<String, String>) -> bool {
         let is_selected = self.selector.as_ref().is_none_or(|selector| selector.matches(labels));
-        is_selected && (self.is_near(labels) || self.domain.as_ref().is_none_or(|domain| !domain.is_required))
+        let is_placed = self.is_near(labels) || self.domain.as_ref().is_none_or(|domain| !domain.is_required);
+        is_selected && is_placed && !self.lacks_template(labels)
+    }
+
+    /// Whether the host is in no zone that gives the machine its data.
+    fn lacks_template(&self, labels: &BTreeMap<String, String>) -> bool {
+        let gives = |zone: &DeploymentZone| zone.data_template.is_some();
+        let own = self.domain.as_ref();
+        let own = own.and_then(|domain| self.zones.iter().find(|zone| zone.name == domain.name));
+        let mut all = own.into_iter().chain(&self.zones);
+        match all.find(|zone| has(&zone.name, selector_of(zone), labels)) {
+            Some(zone) => !gives(zone) && own.is_some_and(gives),
+            None => !self.zones.is_empty(),
+        }
     }
 
     /// Whether a host is in the failure domain of the machine.
     fn is_near(&self, labels: &BTreeMap<String, String>) -> bool {
-        self.domain.as_ref().is_some_and(|domain| match &domain.selector {
-            Some(selector) => selector.labels().is_ok_and(|selector| selector.matches(labels)),
-            None => labels.get(FAILURE_DOMAIN_LABEL) == Some(&domain.name),
-        })
+        let domain = self.domain.as_ref();
+        domain.is_some_and(|domain| has(&domain.name, domain.selector.as_ref(), labels))
     }
+}
+
+/// Whether a host with these labels is in a failure domain, whose zone may have a selector.
+fn has(name: &String, selector: Option<&HostSelector>, labels: &BTreeMap<String, String>) -> bool {
+    match selector {
+        Some(selector) => selector.labels().is_ok_and(|selector| selector.matches(labels)),
+        None => labels.get(FAILURE_DOMAIN_LABEL) == Some(name),
+    }
+}
+
+fn selector_of(zone: &DeploymentZone) -> Option<&HostSelector> {
+    zone.host_selector.as_ref().filter(|selector| selector.selects())
 }
 
 /// The host that was kept for the control plane or the MachineDeployment of a machine and is not available yet: no other is taken

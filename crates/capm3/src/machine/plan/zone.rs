@@ -9,7 +9,7 @@ use metal3_runtime::plan::{Observed, UnknownReason};
 use super::{Planner, host_changes};
 use crate::cluster::zones;
 use crate::cluster::{cluster_name, is_primary};
-use crate::host_choice::{Zones, takes_zone_data};
+use crate::host_choice::Zones;
 use crate::machine::action::Reads;
 use crate::machine::facts;
 use crate::machine::resolve::{Resolved, resolve};
@@ -67,7 +67,7 @@ impl<'a> Planner<'a> {
     // differs (`deployment-zones`): the Go manager knows no zones.
     /// The data template that a machine without one gets from the zone of its host, until it is provisioned.
     pub(super) fn zone_template(&self, host: &BareMetalHost) -> Option<Metal3ObjectRef> {
-        let is_open = takes_zone_data(&self.before.spec) && !host_changes::is_provisioned(host);
+        let is_open = self.before.spec.takes_zone_data() && !host_changes::is_provisioned(host);
         let zone = self.zones().of_host(host, self.domain()).filter(|_| is_open)?;
         zone.data_template.clone()
     }
@@ -75,7 +75,7 @@ impl<'a> Planner<'a> {
     /// Why a host that is not provisioned has no data for the machine, which takes them from the zone of its host. Zones can
     /// change after it was claimed.
     pub(super) fn lack_of_data(&self, host: &BareMetalHost) -> Option<String> {
-        let lacks = takes_zone_data(&self.before.spec)
+        let lacks = self.before.spec.takes_zone_data()
             && !host_changes::is_provisioned(host)
             && self.zones().lacks_template(host, self.domain());
         let name = host.metadata.name.as_deref().unwrap_or_default();
@@ -89,7 +89,7 @@ impl<'a> Planner<'a> {
 
     /// Whether a host would be written without data because the Metal3Cluster has no zones. Its copy may be outdated.
     pub(super) fn unconfirmed_zones(&self, host: &BareMetalHost) -> Option<Reads> {
-        let is_open = takes_zone_data(&self.before.spec) && !host_changes::is_provisioned(host);
+        let is_open = self.before.spec.takes_zone_data() && !host_changes::is_provisioned(host);
         if !is_open || self.facts.metal3_clusters_are_live {
             return None;
         }
@@ -99,7 +99,7 @@ impl<'a> Planner<'a> {
 
     /// Why a machine that takes its data from a zone waits before it claims a host: the claim fixes the name of the template.
     pub(super) fn missing_zone_template(&self) -> Option<String> {
-        let found = self.metal3_cluster().filter(|_| takes_zone_data(&self.before.spec))?;
+        let found = self.metal3_cluster().filter(|_| self.before.spec.takes_zone_data())?;
         let state = |template: &str| {
             let known = self.facts.zone_templates.get(template).cloned();
             known.unwrap_or(Observed::Unknown(UnknownReason::NotRead))
@@ -120,7 +120,7 @@ impl<'a> Planner<'a> {
 
     /// Why the data template of a zone cannot be used by a machine without one.
     pub(super) fn zone_template_error(&self) -> Option<String> {
-        if !takes_zone_data(&self.before.spec) {
+        if !self.before.spec.takes_zone_data() {
             return None;
         }
         let problem = |zone: &DeploymentZone| {

@@ -27,7 +27,6 @@ use parking_lot::Mutex;
 use crate::cluster::reconciler::is_served;
 use crate::cluster::zones::templates_of;
 use crate::controller::caches::{Caches, host_of};
-use crate::host_choice::takes_zone_data;
 use crate::label_sync::CopiedLabels;
 use crate::machine::action::{Action, Plan, Reads};
 use crate::machine::facts::{Facts, Hosts, LabelFacts, Settings, associated, template_of};
@@ -311,7 +310,7 @@ impl Machines {
         machine: &Metal3Machine,
         near: &[Arc<Metal3Cluster>],
     ) -> BTreeMap<String, Observed<()>> {
-        let near = near.iter().filter(|_| takes_zone_data(&machine.spec));
+        let near = near.iter().filter(|_| machine.spec.takes_zone_data());
         let named = near.flat_map(|one| templates_of(one));
         let find = |name: &str| self.data_templates.find(&key.sibling(name)).map(|_| ());
         named.map(|name| (name.to_owned(), find(name))).collect()

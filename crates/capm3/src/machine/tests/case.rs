@@ -18,7 +18,6 @@ use super::simulation::{
     at, cluster, cluster_key, host_document, machine_document, metal3_cluster, observed, owner, read,
 };
 use crate::cluster::zones::templates_of;
-use crate::host_choice::takes_zone_data;
 use crate::machine::action::{Action, Plan};
 use crate::machine::facts::{Facts, Hosts, LabelFacts, Settings, is_machine, named};
 use crate::machine::plan::{plan, plan_under};
@@ -160,7 +159,7 @@ impl Case {
 
     /// All that zones name exist, but those that a test made missing or unreadable.
     fn zone_templates(&self) -> BTreeMap<String, Observed<()>> {
-        let takes = takes_zone_data(&self.machine.spec);
+        let takes = self.machine.spec.takes_zone_data();
         let named = self.metal3_clusters.iter().filter(|_| takes).flat_map(templates_of);
         let state = |name: &str| match self.bad_template {
             Some((bad, ref state)) if bad == name => state.clone(),

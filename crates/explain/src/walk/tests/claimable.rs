@@ -141,6 +141,50 @@ fn policy_is_that_of_the_metal3_cluster_with_the_failure_domain() {
     assert_end("m3m/m0", &of(zone("a"), zone("a")), FAILED);
 }
 
+/// The controller gives no host without a network to a machine whose data come from the zones.
+#[test]
+fn host_outside_of_the_zones_that_give_the_data_is_not_the_cause() {
+    let zone = |name: &str, template: Value| json!({ "name": name, "dataTemplate": template });
+    let named = || json!({ "name": "net" });
+    let template = json!({ "spec": { "dataTemplate": named() } });
+    let secrets = json!({ "spec": { "metaData": named(), "networkData": named() } });
+    for (zones, domain, rack, machine, end) in [
+        (vec![zone("a", named())], "a", "b", json!({}), REFUSED),
+        (vec![zone("a", named())], "", "b", json!({}), REFUSED),
+        (vec![zone("a", named())], "", "a", json!({}), FAILED),
+        (
+            vec![zone("a", named()), zone("b", named())],
+            "a",
+            "b",
+            json!({}),
+            FAILED,
+        ),
+        (
+            vec![zone("a", named()), zone("b", Value::Null)],
+            "a",
+            "b",
+            json!({}),
+            REFUSED,
+        ),
+        (
+            vec![zone("a", named()), zone("b", Value::Null)],
+            "b",
+            "b",
+            json!({}),
+            FAILED,
+        ),
+        (vec![zone("a", Value::Null)], "a", "b", json!({}), FAILED),
+        (vec![zone("a", named())], "a", "b", template, FAILED),
+        (vec![zone("a", named())], "a", "b", secrets, FAILED),
+    ] {
+        let zoned = metal3_cluster("edge", json!({ "deploymentZones": zones }));
+        let host = in_rack("h0", rack, failed("registration error"));
+        let [waiting, owner] = in_domain(domain);
+        let objects = [with(waiting, machine), owner, cluster(json!({})), zoned, secret(), host];
+        assert_end("m3m/m0", &objects, end);
+    }
+}
+
 /// It is not known whether the host would be refused.
 #[test]
 fn host_is_not_the_cause_while_the_policy_cannot_be_read() {
