@@ -113,6 +113,7 @@ fn everything() -> Value {
         "zones": [{ "name": "a", "dataTemplate": "edge-a" }, { "name": "b", "dataTemplate": "edge-b" }],
         "zonePolicy": "Required",
         "controlPlaneDataTemplate": "edge-controlplane", "workerDataTemplate": "edge-workers",
+        "externalEtcd": { "endpoints": ["https://192.0.2.21:2379", "https://192.0.2.22:2379"] },
         "sshUser": "metal3", "sshAuthorizedKeys": ["ssh-ed25519 AAAA one", "ssh-ed25519 BBBB two"],
         "proxy": {
             "http": "http://proxy.example:3128", "https": "http://proxy.example:3129", "noProxy": ["192.0.2.0/24", ".cluster.local"],
@@ -155,6 +156,9 @@ fn each_variable_reaches_the_objects_of_the_cluster() {
         json!({ "name": "b", "dataTemplate": { "name": "edge-b" } })
     );
     let planes = &find_kind(&all, "KubeadmControlPlaneTemplate", "metal3-controlplane")["spec"]["template"]["spec"];
+    let etcd = &planes["kubeadmConfigSpec"]["clusterConfiguration"]["etcd"]["external"];
+    assert_eq!(etcd["endpoints"], variables["externalEtcd"]["endpoints"]);
+    assert_eq!(etcd["caFile"], "/etc/kubernetes/pki/etcd/ca.crt");
     let workers = &find_kind(&all, "KubeadmConfigTemplate", "metal3-workers")["spec"]["template"]["spec"];
     for (machines, template) in [
         ("metal3-controlplane", "edge-controlplane"),
