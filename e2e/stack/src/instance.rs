@@ -106,12 +106,17 @@ pub(crate) fn command(places: &Places, args: &[impl AsRef<std::ffi::OsStr>]) -> 
 }
 
 /// The environment of kubectl and clusterctl.
-pub(crate) fn environment(places: &Places) -> [(&'static str, PathBuf); 4] {
+///
+/// Cluster API runs with the topology controller and Ignition everywhere: without a Cluster of a class they cost nothing
+/// that can be measured.
+pub(crate) fn environment(places: &Places) -> [(&'static str, PathBuf); 6] {
     [
         ("KUBECONFIG", places.kubeconfig(pki::ADMIN)),
         ("KUBECACHEDIR", places.state_file("kubecache")),
         ("XDG_CONFIG_HOME", places.state_file("xdg")),
         ("CLUSTERCTL_DISABLE_VERSIONCHECK", "true".into()),
+        ("CLUSTER_TOPOLOGY", "true".into()),
+        ("EXP_KUBEADM_BOOTSTRAP_FORMAT_IGNITION", "true".into()),
     ]
 }
 

@@ -6,7 +6,7 @@ pub(crate) mod cluster;
 pub(crate) mod host_simulator;
 pub(crate) mod template;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ pub(crate) fn publish(stack: &Stack, release: &Path, version: &str) -> anyhow::R
         (
             Kind::Infrastructure,
             "infrastructure-components.yaml",
-            vec![release.join("cluster-template.yaml")],
+            templates(release)?,
         ),
     ] {
         let components = folder.join(file);
@@ -78,6 +78,22 @@ pub(crate) fn publish(stack: &Stack, release: &Path, version: &str) -> anyhow::R
         repository::put(&stack.places, &release)?;
     }
     Ok(())
+}
+
+/// The cluster templates and the class of a release.
+fn templates(release: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let files = std::fs::read_dir(release).with_context(|| format!("reading {}", release.display()))?;
+    let mut templates: Vec<PathBuf> = files
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()?;
+    templates.retain(|path| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let is_template = name.starts_with("cluster-template") || name.starts_with("clusterclass-");
+        is_template && name.ends_with(".yaml")
+    });
+    templates.sort();
+    ensure!(!templates.is_empty(), "{} has no cluster template", release.display());
+    Ok(templates)
 }
 
 /// The components of a file, with the version as image tag.
