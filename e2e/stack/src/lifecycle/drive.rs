@@ -1,4 +1,4 @@
-//! Reads a config-drive like the booting machine: cloud-init's templates, the files, and kubeadm's configuration.
+//! Reads a config-drive like the booting machine: cloud-init's templates or Ignition, the files, and kubeadm's configuration.
 //!
 //! Pure. Unsupported content is an error that names the part; there are no defaults. It supports only the output of
 //! Cluster API's bootstrap provider.
@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 
+use super::ignition;
 use crate::yaml::documents;
 
 /// kubeadm's directory of keys and certificates.
@@ -57,12 +58,11 @@ impl Boot {
 
 /// Reads `user_data` and `meta_data.json`.
 pub(crate) fn read(user_data: &str, meta_data: &Value) -> anyhow::Result<Boot> {
-    let text = match user_data.strip_prefix("## template: jinja\n") {
-        Some(template) => render(template, meta_data)?,
-        None => user_data.to_owned(),
+    let config = if user_data.starts_with('{') {
+        ignition::read(user_data, meta_data)?
+    } else {
+        cloud_config(user_data, meta_data)?
     };
-    ensure!(text.starts_with("#cloud-config\n"), "user_data is no cloud-config");
-    let config: Value = serde_saphyr::from_str(&text).context("user_data is no YAML")?;
     let files = files(&config)?;
     let (order, path) = order(&config)?;
     let documents = documents(files.get(&path).with_context(|| format!("there is no {path}"))?)?;
@@ -92,6 +92,15 @@ pub(crate) fn read(user_data: &str, meta_data: &Value) -> anyhow::Result<Boot> {
             .collect(),
         role,
     })
+}
+
+fn cloud_config(user_data: &str, meta_data: &Value) -> anyhow::Result<Value> {
+    let text = match user_data.strip_prefix("## template: jinja\n") {
+        Some(template) => render(template, meta_data)?,
+        None => user_data.to_owned(),
+    };
+    ensure!(text.starts_with("#cloud-config\n"), "user_data is no cloud-config");
+    serde_saphyr::from_str(&text).context("user_data is no YAML")
 }
 
 fn string(document: &Value, member: &str) -> anyhow::Result<String> {

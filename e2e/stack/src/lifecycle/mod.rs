@@ -23,6 +23,7 @@ mod drive;
 mod env;
 mod fleet;
 mod foreign;
+mod ignition;
 mod install;
 mod kills;
 mod labels;
