@@ -72,18 +72,33 @@ impl AgentFiles {
     }
 
     fn identity(&self) -> String {
-        let parts = match self {
+        identity(match self {
             Self::Iso(iso) => [iso.as_str(), "", "", ""],
             Self::Initrd {
                 kernel,
                 initramfs,
                 parameters,
             } => ["", kernel, initramfs, parameters.as_deref().unwrap_or_default()],
-        };
-        // No URL contains a line break.
-        let digest = digest::digest(&digest::SHA256, parts.join("\n").as_bytes());
-        digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+        })
     }
+}
+
+fn identity(parts: [&str; 4]) -> String {
+    // No URL contains a line break.
+    let digest = digest::digest(&digest::SHA256, parts.join("\n").as_bytes());
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// That of the configured agent, if a URL has a query, which Ironic may mask.
+fn identity_of_configured(keys: &Keys) -> Option<String> {
+    let url = |wanted: &str| {
+        let mut found = keys.iter().filter(|(key, _)| *key == wanted);
+        found
+            .find_map(|(_, value)| value.as_ref()?.as_str())
+            .unwrap_or_default()
+    };
+    let parts = [url(ISO), url(KERNEL), url(INITRAMFS), ""];
+    parts.iter().any(|url| url.contains('?')).then(|| identity(parts))
 }
 
 /// The agent in the record of a node.
@@ -111,9 +126,12 @@ impl Agent {
         match self {
             Self::Configured => {
                 let mut keys = ramdisks.driver_info(architecture, profile, found);
-                // Of a time with images for each host: it does not identify the configured agent.
-                if !keys.is_empty() && found.is_some_and(|node| node.driver_info.get(IDENTITY).is_some()) {
-                    keys.push((IDENTITY, None));
+                let has_identity = found.is_some_and(|node| node.driver_info.get(IDENTITY).is_some());
+                match identity_of_configured(&keys) {
+                    Some(identity) => keys.push((IDENTITY, Some(identity.into()))),
+                    // Of a time with images for each host, or with a secret: it does not identify the configured agent.
+                    None if has_identity && !keys.is_empty() => keys.push((IDENTITY, None)),
+                    None => {}
                 }
                 keys
             }
@@ -135,6 +153,11 @@ impl Agent {
             Some(_) => Passwords::Changed,
             None => Passwords::AsSent,
         }
+    }
+
+    /// Whether these keys identify what is sent.
+    pub(super) fn is_identified(keys: &Keys) -> bool {
+        keys.iter().any(|(key, value)| *key == IDENTITY && value.is_some())
     }
 }
 

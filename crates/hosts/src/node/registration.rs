@@ -185,8 +185,8 @@ impl NodeRecord {
             RecordMap::DriverInfo,
             &agent,
             match self.agent {
-                Agent::Configured => passwords,
-                Agent::Kept | Agent::Built(_) => Agent::passwords(&agent, found),
+                Agent::Configured if !Agent::is_identified(&agent) => passwords,
+                Agent::Configured | Agent::Kept | Agent::Built(_) => Agent::passwords(&agent, found),
             },
         );
         if found.disable_power_off.is_none() && self.disable_power_off {

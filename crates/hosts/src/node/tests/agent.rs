@@ -9,8 +9,13 @@ use super::registration::wanted;
 use super::{VIRTUAL_MEDIA, bmc, host, settings};
 
 fn record(agent: &Agent) -> NodeRecord {
+    configured("http://192.0.2.9/usual.iso", agent)
+}
+
+/// With this ISO in the configuration.
+fn configured(iso: &str, agent: &Agent) -> NodeRecord {
     let usual = Ramdisk {
-        iso: Some("http://192.0.2.9/usual.iso".to_owned()),
+        iso: Some(iso.to_owned()),
         ..Ramdisk::default()
     };
     let ramdisks = Ramdisks {
@@ -57,6 +62,27 @@ fn agent_is_sent_once_and_again_when_it_changes_however_ironic_masks_it() {
                 "{first:?} {second:?}: {:?}",
                 lines(&again.patch)
             );
+        }
+    }
+}
+
+#[test]
+fn configured_agent_with_another_secret_in_its_url_is_sent_once() {
+    let all = [
+        "http://192.0.2.9/a?token=one",
+        "http://192.0.2.9/a?token=two",
+        "http://192.0.2.9/a",
+    ];
+    for first in all {
+        let created = Record::created(configured(first, &Agent::Configured).creation());
+        for second in all {
+            let record = configured(second, &Agent::Configured);
+            let changes = record.changes(&created.shown(), Passwords::AsSent).unwrap();
+            assert_eq!(changes.patch.is_empty(), first == second, "{first} {second}");
+            let patched = created.clone().patched(changes.patch);
+            assert_eq!(patched.0["driver_info"]["deploy_iso"], second);
+            let again = record.changes(&patched.shown(), Passwords::AsSent).unwrap();
+            assert!(again.patch.is_empty(), "{first} {second}: {:?}", lines(&again.patch));
         }
     }
 }
