@@ -153,8 +153,19 @@ impl Interceptor {
         let node = answer
             .ok()
             .filter(|answer| answer.status().is_success() && path.len() == 4);
-        let node = node.and_then(|answer| serde_json::from_slice(answer.body()).ok());
-        observer(request, &node.unwrap_or_default());
+        let node = node.and_then(|answer| serde_json::from_slice::<Value>(answer.body()).ok());
+        let mut node = node.unwrap_or_default();
+        // Of two images that differ in what Ironic masks.
+        if let (Some(source), Some(info)) = (
+            node["uuid"]
+                .as_str()
+                .and_then(|uuid| self.ironic.stored(uuid, "instance_info")),
+            node.get_mut("instance_info"),
+        ) && let Some(source) = source.get("image_source")
+        {
+            info["image_source"] = source.clone();
+        }
+        observer(request, &node);
     }
 
     pub(crate) fn unbegun(&self) -> Unbegun {

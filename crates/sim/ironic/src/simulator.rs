@@ -169,6 +169,12 @@ impl Ironic {
         })
     }
 
+    /// A field of a node as it is stored, without the mask of secrets.
+    #[must_use]
+    pub fn stored(&self, node: &str, field: &str) -> Option<Value> {
+        self.with(|state| state.core.node(node).ok()?.fields.get(field).cloned())
+    }
+
     /// Lets the URL of an image redirect to another one.
     pub fn redirect_image(&self, url: &str, target: &str) {
         self.with(|state| state.core.redirect_image(url.to_owned(), target.to_owned()));

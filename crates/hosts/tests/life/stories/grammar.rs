@@ -29,11 +29,14 @@ pub(super) const OWN_MAC: &str = "own-mac";
 pub(super) const OTHER_INSTANCE: &str = "0ddba11c-0ffe-4e11-8c0d-e00000000000";
 
 /// The third contains a password that must not be shown.
-pub(super) const IMAGES: [&str; 4] = [
+pub(super) const IMAGES: [&str; 6] = [
     "http://images.example/a.raw",
     "http://images.example/b.raw",
     "http://user:canary-hunter2@images.example/c.raw",
     "oci://registry.example/d",
+    // Ironic shows both with the same mask.
+    "http://images.example/e.raw?token=canary-hunter2-1",
+    "http://images.example/e.raw?token=canary-hunter2-2",
 ];
 /// The Secret with the login to the registry of the last image.
 pub(super) const LOGINS: &str = "logins";
@@ -155,6 +158,8 @@ fn decisive_members() -> Vec<Member> {
                 image(IMAGES[1]),
                 image(IMAGES[2]),
                 image(IMAGES[3]),
+                image(IMAGES[4]),
+                image(IMAGES[5]),
                 image_of_registry(MISSING),
                 Value::Null,
                 Value::Null,

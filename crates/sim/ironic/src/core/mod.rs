@@ -266,7 +266,7 @@ impl Core {
         found.copied().ok_or_else(|| Refusal::not_found("Node", ident))
     }
 
-    fn node(&self, ident: &str) -> Result<&Node, Refusal> {
+    pub(crate) fn node(&self, ident: &str) -> Result<&Node, Refusal> {
         let serial = self.find(ident)?;
         self.nodes.get(&serial).ok_or_else(|| Refusal::not_found("Node", ident))
     }

@@ -32,6 +32,11 @@ pub(crate) fn whole(node: &Node, microversion: Microversion, base: &str, host: &
     let mut shown = node.fields.clone();
     mask(shown.get_mut("driver_info"), &["password", "secret", "token"]);
     mask(shown.get_mut("instance_info"), &["configdrive", "secret", "password"]);
+    for part in ["driver_info", "instance_info"] {
+        if let Some(value) = shown.get_mut(part) {
+            *value = masked(value.take());
+        }
+    }
     let uuid = &node.uuid;
     let own = json!({
         "uuid": uuid,
