@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reqwest::redirect::Policy;
-use reqwest::{Certificate, Identity};
+use reqwest::{Certificate, ClientBuilder, Identity};
 use secrecy::{ExposeSecret, SecretString};
 use thiserror::Error;
 
-use crate::endpoint::{Ca, Login, Settings};
+use crate::endpoint::{Ca, Login, Settings, Trust};
+use crate::pinned;
 
 /// Ironic keeps ten connections open; others are closed after each response.
 pub(crate) const CONNECTIONS: usize = 8;
@@ -90,6 +91,18 @@ impl CredentialFiles {
         self.ca == other.ca && exposed(&self.identity) == exposed(&other.identity) && login(self) == login(other)
     }
 
+    /// With the certificate of the client, if there is one.
+    fn identified(&self, builder: ClientBuilder, trust: &Trust) -> Result<ClientBuilder, SetupError> {
+        let (Some(pem), Some(files)) = (&self.identity, &trust.client) else {
+            return Ok(builder);
+        };
+        let identity = Identity::from_pem(pem.expose_secret().as_bytes()).map_err(|_| SetupError::Pem {
+            from: files.certificate.display().to_string(),
+            what: "certificate and key",
+        })?;
+        Ok(builder.identity(identity))
+    }
+
     /// A client with this trust and identity, which follows no redirect and no proxy of the environment.
     /// differs (`ironic-no-redirects`): only the configured endpoint receives the login.
     pub(crate) fn client(&self, settings: &Settings) -> Result<reqwest::Client, SetupError> {
@@ -103,28 +116,38 @@ impl CredentialFiles {
             .connect_timeout(CONNECT)
             .timeout(settings.time_limit)
             .tls_danger_accept_invalid_certs(trust.insecure);
-        if let (Some(pem), Some(ca)) = (&self.ca, &trust.ca) {
-            let bundle = Certificate::from_pem_bundle(pem).unwrap_or_default();
-            if bundle.is_empty() {
-                let from = match ca {
-                    Ca::File(path) => path.display().to_string(),
-                    Ca::Pem { from, .. } => from.clone(),
-                };
-                let what = "certificate";
-                return Err(SetupError::Pem { from, what });
+        builder = match (&self.ca, &trust.ca) {
+            (Some(pem), Some(Ca::Pem { from, .. })) if !trust.insecure => {
+                let identity = self
+                    .identity
+                    .as_ref()
+                    .map(|identity| identity.expose_secret().as_bytes());
+                let config = pinned::config(pem, identity).ok_or_else(|| SetupError::Pem {
+                    from: from.clone(),
+                    what: "certificate",
+                })?;
+                builder.tls_backend_preconfigured(config)
             }
-            builder = builder.tls_certs_only(bundle);
-        }
-        if let (Some(pem), Some(files)) = (&self.identity, &trust.client) {
-            let identity = Identity::from_pem(pem.expose_secret().as_bytes()).map_err(|_| SetupError::Pem {
-                from: files.certificate.display().to_string(),
-                what: "certificate and key",
-            })?;
-            builder = builder.identity(identity);
-        }
+            (Some(pem), Some(ca)) => self.identified(builder.tls_certs_only(bundle(pem, ca)?), trust)?,
+            _ => self.identified(builder, trust)?,
+        };
         // The builder's error could show file content.
         builder.build().map_err(|_| SetupError::Tls)
     }
+}
+
+/// The certificates of a bundle.
+fn bundle(pem: &[u8], ca: &Ca) -> Result<Vec<Certificate>, SetupError> {
+    let bundle = Certificate::from_pem_bundle(pem).unwrap_or_default();
+    if !bundle.is_empty() {
+        return Ok(bundle);
+    }
+    let from = match ca {
+        Ca::File(path) => path.display().to_string(),
+        Ca::Pem { from, .. } => from.clone(),
+    };
+    let what = "certificate";
+    Err(SetupError::Pem { from, what })
 }
 
 async fn text(path: &Path) -> Result<SecretString, SetupError> {

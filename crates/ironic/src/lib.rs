@@ -17,6 +17,7 @@ pub mod error;
 mod failure;
 pub mod feed;
 pub mod model;
+mod pinned;
 pub mod request;
 mod send_permit;
 pub mod slots;

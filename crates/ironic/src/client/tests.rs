@@ -267,6 +267,63 @@ async fn nothing_is_sent_without_a_destination_and_a_new_one_is_used_at_once() {
     assert_eq!(client.requests_sent(), 3);
 }
 
+/// As with the Go manager: the Secret of an Ironic resource has the certificate of the server, not that of its CA.
+#[tokio::test]
+async fn server_whose_certificate_is_in_the_bundle_is_trusted_for_the_names_in_it() {
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+
+    let as_ca = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut params = CertificateParams::new(names).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params
+    };
+    let named = |name: &str| CertificateParams::new([name.to_owned()]).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let (authority, authority_key) = (as_ca(&["authority"]), KeyPair::generate().unwrap());
+    let issuer = Issuer::from_params(&authority, &authority_key);
+    let signed = |name: &str| named(name).signed_by(&key, &issuer).unwrap();
+    for (what, certificate, is_trusted) in [
+        ("of an authority", signed("localhost"), true),
+        (
+            "as openssl makes it",
+            as_ca(&["localhost"]).self_signed(&key).unwrap(),
+            true,
+        ),
+        ("of its own", named("localhost").self_signed(&key).unwrap(), true),
+        ("for another name", signed("other"), false),
+    ] {
+        let answer = response("200 OK", RANGE, r#"{"drivers": []}"#);
+        let server = ScriptedServer::over_tls(&certificate, &key, answer);
+        let mut settings = server.settings();
+        let endpoint = format!("https://localhost:{}", server.address.port());
+        settings.endpoint = crate::Endpoint::parse(&endpoint).unwrap();
+        let from = "tls.crt of Secret metal3/tls".to_owned();
+        let with = |pem: String| {
+            let ca = Some(crate::endpoint::Ca::Pem {
+                pem,
+                from: from.clone(),
+            });
+            let trust = crate::endpoint::Trust {
+                ca,
+                ..settings.trust.clone()
+            };
+            crate::endpoint::Settings {
+                trust,
+                ..settings.clone()
+            }
+        };
+        let client = Client::new(with(certificate.pem()), clock()).await.unwrap();
+        let answer = client.send(&calls::service::drivers()).await;
+        assert_eq!(answer.is_ok(), is_trusted, "{what}: {answer:?}");
+        // Another certificate for the same name is not trusted.
+        let other = named("localhost").self_signed(&KeyPair::generate().unwrap()).unwrap();
+        let client = Client::new(with(other.pem()), clock()).await.unwrap();
+        let error = client.send(&calls::service::drivers()).await.unwrap_err();
+        assert_eq!(error.category(), "untrusted", "{what}: {error}");
+    }
+}
+
 /// Records the content type of each request.
 #[derive(Debug, Default)]
 struct RecordingTransport(parking_lot::Mutex<Vec<Option<String>>>);

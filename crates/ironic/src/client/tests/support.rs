@@ -94,6 +94,39 @@ impl ScriptedServer {
         )
     }
 
+    /// Answers one request over TLS with this certificate, which is for `localhost`.
+    pub(crate) fn over_tls(certificate: &rcgen::Certificate, key: &rcgen::KeyPair, response: Vec<u8>) -> Self {
+        clock();
+        let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+        let config = rustls::ServerConfig::builder().with_no_client_auth();
+        let config = Arc::new(config.with_single_cert(vec![certificate.der().clone()], key).unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (sender, requests) = channel();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut tls = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+                // A client that ends the handshake sends no request.
+                if tls.complete_io(&mut stream).is_err() {
+                    continue;
+                }
+                let mut stream = rustls::Stream::new(&mut tls, &mut stream);
+                let mut head = [0; 4096];
+                if stream.read(&mut head).is_ok() {
+                    sender.send("a request".to_owned()).ok();
+                    stream.write_all(&response).ok();
+                    stream.flush().ok();
+                }
+            }
+        });
+        Self {
+            scheme: "https",
+            address,
+            requests,
+        }
+    }
+
     /// The heads and bodies of the requests since the last call, in lower case.
     pub(crate) fn requests(&self) -> Vec<String> {
         self.requests.try_iter().collect()
