@@ -50,7 +50,9 @@ pub async fn follow(parts: Parts, stop: CancellationToken) {
         follower.parts.caches.secrets.synced().await;
         loop {
             match follower.apply().await {
-                Ok(()) => changed.notified().await,
+                Ok(true) => changed.notified().await,
+                // A certificate of the client may be replaced right now.
+                Ok(false) => sleep(RETRY).await,
                 Err(fault) => {
                     tracing::warn!(%fault, "a Secret of the Ironic resource cannot be read");
                     sleep(RETRY).await;
@@ -71,37 +73,40 @@ struct Follower {
 }
 
 impl Follower {
-    async fn apply(&mut self) -> Result<(), Fault> {
+    /// Whether what is wanted is in use.
+    async fn apply(&mut self) -> Result<bool, Fault> {
         let wanted = match self.wanted().await? {
             Ok(settings) => Ok(settings),
             Err(Missing::NotReady(why)) => Err(why),
             Err(Missing::Unknown(why)) if self.applied.is_none() => Err(why),
             Err(Missing::Unknown(why)) => {
                 tracing::warn!(why, "Ironic stays where it was");
-                return Ok(());
+                return Ok(true);
             }
         };
         if self.applied.as_ref() == Some(&wanted) {
-            return Ok(());
+            return Ok(true);
         }
-        self.set(wanted.clone()).await;
-        self.applied = Some(wanted);
-        Ok(())
+        let is_set = self.set(wanted.clone()).await;
+        self.applied = is_set.then_some(wanted);
+        Ok(is_set)
     }
 
-    async fn set(&self, wanted: Result<Settings, String>) {
+    /// Whether it can be used.
+    async fn set(&self, wanted: Result<Settings, String>) -> bool {
         let at = self.parts.followed.resource.to_string();
         match &wanted {
             Ok(_) => tracing::info!(ironic = at, "Ironic is ready"),
             Err(why) => tracing::warn!(why, "nothing is sent to Ironic"),
         }
         let Err(error) = self.parts.ironic.change_destination(wanted).await else {
-            return;
+            return true;
         };
         tracing::warn!(%error, "nothing is sent to Ironic");
         let why = format!("Ironic resource {at}: {error}");
         // Without settings nothing is read, so this does not fail.
         drop(self.parts.ironic.change_destination(Err(why)).await);
+        false
     }
 
     async fn wanted(&mut self) -> Result<Result<Settings, Missing>, Fault> {

@@ -59,7 +59,10 @@ pub(crate) fn withheld(planner: &Planner<'_>, outage: &Outage, advice: &str) -> 
             "this program and Ironic do not trust each other's certificate",
         ),
     };
-    let recorded = held(planner.host()).filter(|held| held.reason == reason.as_str() && held.message.ends_with(advice));
+    let is_same = |held: &&Condition| {
+        held.reason == reason.as_str() && held.message.starts_with(fact) && held.message.ends_with(advice)
+    };
+    let recorded = held(planner.host()).filter(is_same);
     let message = recorded.map_or_else(
         || public_text(&format!("{fact} since {} ({}){advice}", outage.since, outage.reason)),
         |held| held.message.clone(),
