@@ -165,7 +165,11 @@ pub(super) const HOSTS: Layout = Layout {
     ],
     environment: Some((
         "ironic",
-        &[("IRONIC_ENDPOINT", "https://ironic.baremetal-operator-system.svc:6385")],
+        &[
+            ("IRONIC_ENDPOINT", "https://ironic.baremetal-operator-system.svc:6385"),
+            ("IRONIC_NAME", ""),
+            ("IRONIC_NAMESPACE", ""),
+        ],
     )),
     secrets: IRONIC_SECRETS,
     aggregated_by: None,
@@ -201,6 +205,8 @@ pub(super) const ALL_IN_ONE: Layout = Layout {
         &[
             ("CAPM3_FAST_TRACK", "false"),
             ("IRONIC_ENDPOINT", "https://ironic.metal3-system.svc:6385"),
+            ("IRONIC_NAME", ""),
+            ("IRONIC_NAMESPACE", ""),
         ],
     )),
     secrets: IRONIC_SECRETS,

@@ -132,10 +132,12 @@ mod tests {
             for rule in rules_of(&documents, "Role") {
                 assert_eq!(rule.get("resourceNames"), None, "{rule}");
                 let group = rule["apiGroups"][0].as_str().unwrap();
-                let is_namespaced = matches!(group, "" | "cluster.x-k8s.io" | "ipam.cluster.x-k8s.io")
-                    || catalog::definitions()
-                        .iter()
-                        .any(|definition| definition.group == group);
+                let is_namespaced = matches!(
+                    group,
+                    "" | "cluster.x-k8s.io" | "ipam.cluster.x-k8s.io" | "ironic.metal3.io"
+                ) || catalog::definitions()
+                    .iter()
+                    .any(|definition| definition.group == group);
                 assert!(is_namespaced || group == "controlplane.cluster.x-k8s.io", "{rule}");
             }
         }

@@ -44,12 +44,12 @@ const DEPLOYMENT: &str = "Deployment";
 /// The settings of the process. A change of them restarts it.
 pub(super) const CHECKSUM: &str = "checksum/settings";
 
-const SLOTS: [Slot; 18] = [
+const SLOTS: [Slot; 20] = [
     slot(DEPLOYMENT, "/spec/replicas", ".Values.replicas", Shape::Plain),
     slot(
         DEPLOYMENT,
         "/spec/template/metadata/annotations/checksum~1settings",
-        "list .Values.ironic.endpoint .Values.fastTrack | toJson | sha256sum",
+        "list .Values.ironic.endpoint .Values.ironic.name .Values.ironic.namespace .Values.fastTrack | toJson | sha256sum",
         Shape::Text,
     ),
     slot(
@@ -116,7 +116,14 @@ const SLOTS: [Slot; 18] = [
     slot(
         "ConfigMap",
         "/data/IRONIC_ENDPOINT",
-        r#".Values.ironic.endpoint | default (printf "https://ironic.%s.svc:6385" .Release.Namespace)"#,
+        r#".Values.ironic.endpoint | default (ternary "" (printf "https://ironic.%s.svc:6385" .Release.Namespace) (ne .Values.ironic.name ""))"#,
+        Shape::Text,
+    ),
+    slot("ConfigMap", "/data/IRONIC_NAME", ".Values.ironic.name", Shape::Text),
+    slot(
+        "ConfigMap",
+        "/data/IRONIC_NAMESPACE",
+        ".Values.ironic.namespace",
         Shape::Text,
     ),
     slot(

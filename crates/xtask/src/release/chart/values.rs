@@ -223,6 +223,12 @@ fn ironic() -> Vec<Row> {
             "URL of Ironic; empty for https://ironic.NAMESPACE.svc:6385",
         ),
         text(
+            "ironic.name",
+            "",
+            "Ironic resource of ironic-standalone-operator in place of an endpoint, a login and a CA",
+        ),
+        text("ironic.namespace", "", "its namespace; empty for that of the release"),
+        text(
             "ironic.username",
             "",
             "with the password: the Secret with the login is created; for products.hosts",
