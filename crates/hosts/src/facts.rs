@@ -82,7 +82,7 @@ pub struct Facts<'a> {
     pub creation_left: Option<Duration>,
     /// How long this process observes the node with its present reservation and without a change. `None`: it has none.
     pub reserved_for: Option<Duration>,
-    /// Another host that has the machine of this one, which has no node yet.
+    /// Another host that has the machine at the address of this one.
     pub machine_of: Option<&'a metal3_runtime::cache::Key>,
     /// This process has seen the port of the boot MAC address on this node.
     pub boot_port_exists: bool,

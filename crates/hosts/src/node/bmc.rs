@@ -68,6 +68,14 @@ pub(super) fn is_destination(key: &str) -> bool {
     ACCESS_KEYS.contains(&key) && !is_login(key)
 }
 
+/// The keys of `driver_info` that name a machine.
+const MACHINE_KEYS: [&str; 4] = ["ipmi_address", "ipmi_port", "redfish_address", "redfish_system_id"];
+
+/// Whether this key of `driver_info` determines which machine it is.
+pub(super) fn is_machine(key: &str) -> bool {
+    MACHINE_KEYS.contains(&key)
+}
+
 /// Names the machine behind the address of a BMC; the same for each way to it that Ironic knows. `None`: the address names none,
 /// or one of Ironic's fake hardware.
 #[must_use]
@@ -87,7 +95,8 @@ pub fn machine(address: &str) -> Option<String> {
     });
     let parts = [part("ipmi_address"), part("ipmi_port"), redfish];
     // Of a system the letters matter.
-    let system = access.get("redfish_system_id").map(ToString::to_string);
+    let system = access.get("redfish_system_id").and_then(Value::as_str);
+    let system = system.map(|path| path.trim_end_matches('/').to_owned());
     let parts: Vec<String> = parts.into_iter().flatten().chain(system).collect();
     (!parts.is_empty()).then(|| parts.join(" "))
 }

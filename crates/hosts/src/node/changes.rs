@@ -9,7 +9,7 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 use serde_json::Value;
 
-use super::bmc::is_destination;
+use super::bmc::{is_destination, is_machine};
 use super::masked::{Match, compare};
 
 /// Whether Ironic has the present credentials. Ironic does not show them.
@@ -30,6 +30,8 @@ pub struct Changes {
     pub postponed: Vec<String>,
     /// The patch changes where Ironic logs in, and lacks the credentials.
     pub needs_login: bool,
+    /// The patch leads the node to another machine.
+    pub leads_elsewhere: bool,
 }
 
 impl Changes {
@@ -159,6 +161,7 @@ impl<'a> Comparison<'a> {
         if !open {
             return self.postpone(&path.join("/"));
         }
+        self.changes.leads_elsewhere |= matches!(path, ["driver_info", key] if is_machine(key));
         self.changes.needs_login |= match path {
             ["driver"] => true,
             ["driver_info", key] => is_destination(key),

@@ -1,22 +1,30 @@
 //! Which hosts name the same machine: the system behind the same address of a BMC.
 //!
-//! Two nodes of one machine do not conflict in Ironic: each may boot it and erase its disk. So a node is created only for a
-//! host whose machine no other host has. Of several hosts that have none yet, the oldest gets it.
+//! Two nodes of one machine do not conflict in Ironic: each may boot it and erase its disk. So a node is created, or led to
+//! another address, only for a host whose machine no other host has: one that runs something, else one that was registered, else
+//! the oldest. A host that the BMC has not verified takes nothing from a host of another namespace.
 //!
 //! It follows from the cache, and does not see hosts of other clusters or of namespaces that are not watched.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use metal3_api::metal3::names::{DETACHED_ANNOTATION, PAUSED_ANNOTATION};
-use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_api::metal3::names::{DETACHED_ANNOTATION, PAUSED_ANNOTATION, STATUS_ANNOTATION};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState as State};
 use metal3_runtime::cache::{Change, Key, SharedCache};
 use parking_lot::Mutex;
 
 use crate::node::bmc::machine;
 
-/// The order in which hosts get a machine: those with a node, then the oldest.
-type Rank = (bool, String, Key);
+/// The order in which hosts get a machine: those that run nothing later, those without a node later, then the oldest.
+type Rank = (bool, bool, String, Key);
+
+/// A host that takes a machine.
+struct Holder {
+    rank: Rank,
+    /// Whether the BMC accepted its login.
+    is_verified: bool,
+}
 
 /// Clones share it.
 #[derive(Clone, Default)]
@@ -24,7 +32,7 @@ pub(super) struct Machines(Arc<Mutex<Inner>>);
 
 #[derive(Default)]
 struct Inner {
-    of_machine: BTreeMap<String, BTreeMap<Key, Rank>>,
+    of_machine: BTreeMap<String, BTreeMap<Key, Holder>>,
 }
 
 impl Machines {
@@ -36,25 +44,57 @@ impl Machines {
         machines
     }
 
-    /// The other host that has the machine of this one, if this one has no node yet.
+    /// The other host that has the machine of this one. A host whose node has the address already keeps it all the same.
     pub(super) fn other(&self, host: &BareMetalHost) -> Option<Key> {
-        if !host.status.provisioning.id.is_empty() {
-            return None;
-        }
-        let named = machine(host.spec.bmc.as_ref()?.address.as_str())?;
+        let named = machine_of(host)?;
         let own = rank(host);
+        let counts =
+            |key: &Key, holder: &Holder| *key != own.3 && (key.namespace == own.3.namespace || holder.is_verified);
         let inner = self.0.lock();
-        let others = inner.of_machine.get(&named)?.iter().filter(|(key, _)| **key != own.2);
-        let first = others.map(|(_, rank)| rank).min()?;
-        (*first < own).then(|| first.2.clone())
+        let holders = inner.of_machine.get(&named)?.iter();
+        let others = holders.filter(|(key, holder)| counts(key, holder));
+        let first = others.map(|(_, holder)| &holder.rank).min()?;
+        (*first < own).then(|| first.3.clone())
+    }
+
+    /// The hosts that may wait for a machine which this change makes free.
+    pub(super) fn waiting(&self, change: &Change<'_, BareMetalHost>) -> Vec<Key> {
+        let (old, new) = match change {
+            Change::Applied { old, new, .. } => (*old, Some(*new)),
+            Change::Deleted { old, .. } => (*old, None),
+            Change::Unreadable { .. } | Change::Synced => return Vec::new(),
+        };
+        let taken = |host: &BareMetalHost| machine_of(host).filter(|_| takes_machine(host));
+        let Some(left) = old
+            .and_then(taken)
+            .filter(|left| new.and_then(taken).as_ref() != Some(left))
+        else {
+            return Vec::new();
+        };
+        let inner = self.0.lock();
+        let waiting = inner.of_machine.get(&left).into_iter().flatten();
+        waiting.map(|(key, _)| key.clone()).collect()
     }
 }
 
+fn machine_of(host: &BareMetalHost) -> Option<String> {
+    machine(&host.spec.bmc.as_ref()?.address)
+}
+
+/// Whether a status is saved that is not restored yet, after a move.
+fn is_saved(host: &BareMetalHost) -> bool {
+    host.annotation(STATUS_ANNOTATION).is_some()
+}
+
 fn rank(host: &BareMetalHost) -> Rank {
+    let runs = matches!(
+        host.status.provisioning.state,
+        State::Provisioned | State::ExternallyProvisioned | State::Provisioning | State::Deprovisioning
+    );
     let has_none = host.status.provisioning.id.is_empty();
     let created = host.metadata.creation_timestamp.as_ref();
     let created = created.map(|time| time.0.to_string()).unwrap_or_default();
-    (has_none, created, Key::of(host))
+    (!(runs || is_saved(host)), has_none, created, Key::of(host))
 }
 
 /// Whether the host has a node, or is about to get one.
@@ -62,7 +102,8 @@ fn takes_machine(host: &BareMetalHost) -> bool {
     let waits = [PAUSED_ANNOTATION, DETACHED_ANNOTATION]
         .iter()
         .any(|annotation| host.annotation(annotation).is_some());
-    !host.status.provisioning.id.is_empty() || !(waits || host.metadata.deletion_timestamp.is_some())
+    let is_new = !(waits || host.metadata.deletion_timestamp.is_some());
+    is_new || is_saved(host) || !host.status.provisioning.id.is_empty()
 }
 
 impl Inner {
@@ -70,10 +111,15 @@ impl Inner {
         match change {
             Change::Applied { old, new, .. } => {
                 self.remove(*old);
-                let address = new.spec.bmc.as_ref().map_or("", |bmc| &bmc.address);
-                if let Some(machine) = machine(address).filter(|_| takes_machine(new)) {
-                    let rank = rank(new);
-                    self.of_machine.entry(machine).or_default().insert(rank.2.clone(), rank);
+                if let Some(machine) = machine_of(new).filter(|_| takes_machine(new)) {
+                    let holder = Holder {
+                        rank: rank(new),
+                        is_verified: new.status.good_credentials.credentials_version.is_some(),
+                    };
+                    self.of_machine
+                        .entry(machine)
+                        .or_default()
+                        .insert(Key::of(*new), holder);
                 }
             }
             Change::Deleted { old, .. } => self.remove(*old),
@@ -83,8 +129,7 @@ impl Inner {
     }
 
     fn remove(&mut self, old: Option<&BareMetalHost>) {
-        let Some((old, machine)) = old.and_then(|old| Some((old, machine(old.spec.bmc.as_ref()?.address.as_str())?)))
-        else {
+        let Some((old, machine)) = old.and_then(|old| Some((old, machine_of(old)?))) else {
             return;
         };
         if let Some(hosts) = self.of_machine.get_mut(&machine) {
@@ -126,11 +171,39 @@ mod tests {
         }
     }
 
-    fn registered() -> Value {
+    fn in_state(state: &str) -> Value {
         json!({ "status": {
             "operationalStatus": "OK", "errorMessage": "", "poweredOn": false,
-            "provisioning": { "state": "inspecting", "ID": "x", "image": { "url": "" } },
+            "provisioning": { "state": state, "ID": "x", "image": { "url": "" } },
         } })
+    }
+
+    #[test]
+    fn who_waits_for_a_machine_is_woken_when_it_becomes_free() {
+        let cache = SharedCache::default();
+        let machines = Machines::following(&cache);
+        let woken: Arc<Mutex<Vec<String>>> = Arc::default();
+        let found = Arc::clone(&woken);
+        cache.subscribe(move |change| {
+            found
+                .lock()
+                .extend(machines.waiting(change).into_iter().map(|key| key.name))
+        });
+        let changed = |version: &str, change: Value| {
+            let mut whole = json!({ "metadata": { "resourceVersion": version } });
+            merge(&mut whole, change);
+            metal3_runtime::cache::Item::Object(host("a", 1, whole))
+        };
+        let waiting = metal3_runtime::cache::Item::Object(host("b", 2, json!({})));
+        let listed = vec![changed("1", json!({})), waiting];
+        cache.listed(listed, ResourceVersion::parse("1").unwrap()).unwrap();
+        cache
+            .observed(changed("2", json!({ "spec": { "online": false } })))
+            .unwrap();
+        assert_eq!(*woken.lock(), Vec::<String>::new());
+        let moved = json!({ "spec": { "bmc": { "address": "ipmi://192.0.2.9" } } });
+        cache.observed(changed("3", moved)).unwrap();
+        assert_eq!(*woken.lock(), ["b"]);
     }
 
     fn other(known: &[BareMetalHost], of: &BareMetalHost) -> Option<String> {
@@ -148,12 +221,36 @@ mod tests {
         let (first, second) = (host("b", 1, json!({})), host("a", 2, json!({})));
         assert_eq!(other(&[first.clone(), second.clone()], &second).as_deref(), Some("b"));
         assert_eq!(other(&[first.clone(), second.clone()], &first), None);
-        let registered = host("a", 2, registered());
+        let registered = host("a", 2, in_state("inspecting"));
         assert_eq!(
             other(&[first.clone(), registered.clone()], &first).as_deref(),
             Some("a")
         );
         assert_eq!(other(&[first, registered.clone()], &registered), None);
+        // The ID of a node outlives the node.
+        let runs = host("b", 9, in_state("provisioned"));
+        assert_eq!(
+            other(&[runs.clone(), registered.clone()], &registered).as_deref(),
+            Some("b")
+        );
+        assert_eq!(other(&[runs.clone(), registered], &runs), None);
+    }
+
+    #[test]
+    fn unverified_host_takes_no_machine_of_another_namespace() {
+        let elsewhere = |change: Value| {
+            let mut whole = json!({ "metadata": { "namespace": "other" } });
+            merge(&mut whole, change);
+            host("a", 1, whole)
+        };
+        let own = host("b", 2, json!({}));
+        assert_eq!(other(&[elsewhere(json!({})), own.clone()], &own), None);
+        let mut verified = in_state("available");
+        merge(
+            &mut verified,
+            json!({ "status": { "goodCredentials": { "credentialsVersion": "7" } } }),
+        );
+        assert_eq!(other(&[elsewhere(verified), own.clone()], &own).as_deref(), Some("a"));
     }
 
     #[test]
@@ -173,8 +270,14 @@ mod tests {
                 "{change}"
             );
         }
+        // It is about to be restored, after a move.
+        let saved = json!({ "metadata": { "annotations": { PAUSED_ANNOTATION: "", STATUS_ANNOTATION: "{}" } } });
+        assert_eq!(
+            other(&[host("zz", 9, saved), second.clone()], &second).as_deref(),
+            Some("zz")
+        );
         // The same system by another way to it.
-        let same = json!({ "spec": { "bmc": { "address": "redfish://192.0.2.1:443/redfish/v1/Systems/1" } } });
+        let same = json!({ "spec": { "bmc": { "address": "redfish://192.0.2.1:443/redfish/v1/Systems/1/" } } });
         assert_eq!(
             other(&[host("a", 1, same), second.clone()], &second).as_deref(),
             Some("a")

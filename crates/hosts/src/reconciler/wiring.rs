@@ -85,14 +85,15 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
     Gauges::register(&parts.metrics, &parts.caches.hosts, of_gauges, Arc::clone(&parts.clock));
     let observer = observer(&parts, &ironic);
     let builds_agent_images = observer.builds_agent_images;
-    let of_secret = index.clone();
+    let machines = Machines::following(&parts.caches.hosts);
+    let (of_secret, of_machine) = (index.clone(), machines.clone());
     let reconciler = HostReconciler {
         observer,
         index,
         refusals,
         reservations: Reservations::default(),
         unanswered: Unanswered::default(),
-        machines: Machines::following(&parts.caches.hosts),
+        machines,
         erasing: Erasing::default(),
         cleaning_orders: CleaningOrders::default(),
         firmware_records: FirmwareRecords::default(),
@@ -111,6 +112,7 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
     };
     let controller = Controller::with_queue("baremetalhost", queue, writer, reconciler)
         .watches(&parts.caches.hosts, move |change| keys(change.key()))
+        .watches(&parts.caches.hosts, move |change| of_machine.waiting(change))
         .watches(&parts.caches.hardware, move |change| keys(change.key()))
         .watches(&parts.caches.firmware_settings, move |change| keys(change.key()))
         .watches(&parts.caches.firmware_components, move |change| keys(change.key()))
@@ -119,15 +121,13 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         .wait_for(ironic.clone().listed())
         .workers(parts.workers)
         .metrics(&parts.metrics);
-    let hosts = parts.caches.hosts;
-    let controller = if builds_agent_images {
-        controller.watches(&parts.caches.agent_images, move |change| keys(change.key()))
-    } else {
-        controller
+    let controller = match builds_agent_images {
+        true => controller.watches(&parts.caches.agent_images, move |change| keys(change.key())),
+        false => controller,
     };
     Running {
         controller,
         ironic,
-        hosts,
+        hosts: parts.caches.hosts,
     }
 }

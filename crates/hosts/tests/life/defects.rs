@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams};
+use metal3_api::metal3::names::DETACHED_ANNOTATION;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, OperationalStatus, ProvisioningState};
 use metal3_ironic::calls::NodeRef;
 use metal3_ironic::model::state::{PowerState, ProvisionState};
@@ -42,6 +43,45 @@ async fn host_with_the_bmc_of_another_is_rejected_and_the_machine_runs_on() {
     env.edit(2, json!({ "spec": { "bmc": { "address": crate::env::address(2) } } }))
         .await;
     Phase::Provision.end(&env, 2).await;
+}
+
+/// The ID of a node outlives the node.
+#[tokio::test(start_paused = true)]
+async fn detached_host_that_comes_back_with_the_bmc_of_another_is_rejected() {
+    let env = TestEnv::new(Setup::default());
+    crate::disturbances::provisioned(&env, 1).await;
+    let seen = || {
+        env.machine(1, |machine| {
+            (machine.counts, machine.power.clone(), machine.disk.clone())
+        })
+    };
+    let before = seen();
+    Phase::Enrol.begin(&env, 2).await;
+    Phase::Enrol.end(&env, 2).await;
+    let detached = |value: serde_json::Value| json!({ "metadata": { "annotations": { DETACHED_ANNOTATION: value } } });
+    env.edit(2, detached(json!(""))).await;
+    env.until(2, "detached", |host| {
+        host.is_some_and(|host| host.status.operational_status == OperationalStatus::Detached)
+    })
+    .await;
+    env.edit(
+        2,
+        json!({ "spec": { "bmc": { "address": crate::env::address(1) }, "image": image() } }),
+    )
+    .await;
+    env.edit(2, detached(json!(null))).await;
+    env.until(2, "error", fails_in(ErrorType::Registration)).await;
+    sleep(Duration::from_hours(6)).await;
+    assert_eq!(seen(), before);
+    // The other one goes: nothing else tells the host that the machine is free.
+    env.delete(1).await;
+    env.until(1, "gone", |host| host.is_none()).await;
+    let began = Instant::now();
+    env.until(2, "registered", |host| {
+        host.is_some_and(|host| host.status.error_message.is_empty())
+    })
+    .await;
+    assert!(began.elapsed() < Duration::from_mins(10), "{:?}", began.elapsed());
 }
 
 async fn with_image_requested(env: &TestEnv) {

@@ -156,14 +156,11 @@ impl Interceptor {
         let node = node.and_then(|answer| serde_json::from_slice::<Value>(answer.body()).ok());
         let mut node = node.unwrap_or_default();
         // Of two images that differ in what Ironic masks.
-        if let (Some(source), Some(info)) = (
-            node["uuid"]
-                .as_str()
-                .and_then(|uuid| self.ironic.stored(uuid, "instance_info")),
-            node.get_mut("instance_info"),
-        ) && let Some(source) = source.get("image_source")
-        {
-            info["image_source"] = source.clone();
+        let uuid = node.get("uuid").and_then(Value::as_str);
+        let stored = uuid.and_then(|uuid| self.ironic.stored(uuid, "instance_info"));
+        let source = stored.as_ref().and_then(|info| info.get("image_source"));
+        if let (Some(source), Some(shown)) = (source, node.pointer_mut("/instance_info/image_source")) {
+            *shown = source.clone();
         }
         observer(request, &node);
     }

@@ -3,6 +3,8 @@
 //! One lock guards state, fault plan and counters; it is never held across an await. This layer waits where Ironic
 //! waits, injects faults and handles headers; `core` computes the answers.
 
+mod stored;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -167,12 +169,6 @@ impl Ironic {
             state.core.advance(now);
             state.core.machine_of(node).map(change)
         })
-    }
-
-    /// A field of a node as it is stored, without the mask of secrets.
-    #[must_use]
-    pub fn stored(&self, node: &str, field: &str) -> Option<Value> {
-        self.with(|state| state.core.node(node).ok()?.fields.get(field).cloned())
     }
 
     /// Lets the URL of an image redirect to another one.

@@ -13,6 +13,7 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, CredentialsStatus, ErrorType, 
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
+use metal3_runtime::cache::Key;
 use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Next;
 
@@ -293,18 +294,21 @@ fn require_bounded(planner: &Planner<'_>, name: &str, values: &BTreeMap<String, 
 fn create_node(planner: &mut Planner<'_>, access: &BmcAccess) -> Decision {
     // differs: `host-machine-once`. The Go manager creates a second node for the machine, which boots and erases it.
     if let Some(other) = planner.facts.machine_of {
-        let is_near = planner.host().metadata.namespace.as_deref() == Some(&other.namespace);
-        let whose = match is_near {
-            true => format!("BareMetalHost {}", other.name),
-            false => "a BareMetalHost of another namespace".to_owned(),
-        };
-        let message =
-            format!("spec.bmc.address is that of the machine of {whose}; correct it, or delete the other host");
-        return planner.fail_with_backoff(Failure::retryable(ErrorType::Registration, message));
+        return machine_of_another(planner, other);
     }
     planner.request(Request::CreateNode(Box::new(access.record.creation())));
     planner.record_event(reason::REGISTERED, "registered with Ironic");
     Decision::Wait(Next::Requeue)
+}
+
+fn machine_of_another(planner: &Planner<'_>, other: &Key) -> Decision {
+    let is_near = planner.host().metadata.namespace.as_deref() == Some(&other.namespace);
+    let whose = match is_near {
+        true => format!("BareMetalHost {}", other.name),
+        false => "a BareMetalHost of another namespace".to_owned(),
+    };
+    let message = format!("spec.bmc.address is that of the machine of {whose}; correct it, or delete the other host");
+    planner.fail_with_backoff(Failure::retryable(ErrorType::Registration, message))
 }
 
 fn update_node(planner: &mut Planner<'_>, node: &Node, access: &BmcAccess) -> PlanResult<()> {
@@ -331,6 +335,9 @@ fn update_node(planner: &mut Planner<'_>, node: &Node, access: &BmcAccess) -> Pl
     }
     if changes.patch.is_empty() {
         return Ok(());
+    }
+    if let Some(other) = planner.facts.machine_of.filter(|_| changes.leads_elsewhere) {
+        return Err(machine_of_another(planner, other));
     }
     planner.request(Request::PatchNode(node.uuid.clone(), changes.patch));
     if node.provision_state == S::Enroll {
