@@ -199,7 +199,7 @@ host-faults: rust ## write docs/host-faults.md from the real program on the real
 
 # --- end to end: the stack, the real Ironic, machines for it, and the release --------------------------------------
 # REPORT: file for steps, times and requests. PART: one or several of the parts beyond one cluster's life.
-# SEED: determines when leaders are killed.
+# SEED: determines when leaders are killed. CLUSTER_AUTOSCALER_BIN: the cluster-autoscaler that part `topology` runs.
 REPORT ?= $(or $(CARGO_TARGET_DIR),target)/e2e-report.md
 .PHONY: e2e e2e-smoke
 e2e e2e-smoke: STACK_NAME = e2e
@@ -210,8 +210,9 @@ e2e e2e-smoke: stack-tools release program
 	@e2e/ironic/ironic.sh python >/dev/null
 	@cargo build --quiet --locked --bin labhosts
 	$(STACK) lifecycle --release $(RELEASE) --binary $(PROGRAM) --ironic e2e/ironic/ironic.sh \
-	  --labhosts $(CARGO_BIN)/labhosts --report $(REPORT) $(EXTENT) --seed $(SEED)
-e2e: ## run all suites on real parts: lives, rolls, remediation, move, upgrade, kills, another infrastructure, stock Ironic (PART)
+	  --labhosts $(CARGO_BIN)/labhosts --report $(REPORT) $(EXTENT) --seed $(SEED) \
+	  $(addprefix --autoscaler ,$(CLUSTER_AUTOSCALER_BIN))
+e2e: ## run all suites on real parts: lives, rolls, remediation, move, upgrade, kills, another infrastructure, a ClusterClass, stock Ironic (PART)
 e2e-smoke: ## provision machines of a real Ironic as Nodes of a real Cluster API cluster and deprovision them, once
 
 .PHONY: e2e-chart

@@ -3,7 +3,7 @@
 use super::env::{Part, TestEnv};
 use super::report::Report;
 use super::{
-    audit, cluster, cluster_move, foreign, install, kills, labels, plugin, remediation, reuse, rolls, upgrade,
+    audit, cluster, cluster_move, foreign, install, kills, labels, plugin, remediation, reuse, rolls, topology, upgrade,
 };
 use crate::claim::{self, Proof};
 
@@ -108,6 +108,51 @@ const CLAIMS: &[Claim] = &[
     always(
         "deleting_the_cluster_frees_each_host_with_blank_disks",
         cluster::deleted,
+    ),
+    of(
+        Part::Topology,
+        "the_class_of_the_release_spreads_a_control_plane_over_three_zones_with_a_pool_each",
+        topology::spread,
+    ),
+    of(
+        Part::Topology,
+        "a_lost_zone_leaves_the_others_ready_and_its_new_machine_does_what_the_policy_says",
+        topology::lost,
+    ),
+    of(
+        Part::Topology,
+        "dry_runs_of_another_class_version_and_variables_write_nothing_of_ours",
+        topology::dry_run,
+    ),
+    of(
+        Part::Topology,
+        "changed_variables_are_rolled_out_and_reach_the_disks",
+        topology::changed,
+    ),
+    of(
+        Part::Topology,
+        "the_topology_controller_upgrades_kubernetes_and_old_hosts_are_cleaned",
+        topology::upgraded,
+    ),
+    of(
+        Part::Topology,
+        "an_upgrade_over_two_minors_goes_through_the_one_between",
+        topology::chained,
+    ),
+    of(
+        Part::Topology,
+        "a_group_of_workers_grows_from_zero_by_the_capacity_of_its_template",
+        topology::grown,
+    ),
+    of(
+        Part::Topology,
+        "ignition_workers_hold_exactly_the_ordered_bytes_and_join",
+        topology::written,
+    ),
+    of(
+        Part::Topology,
+        "deleting_the_cluster_of_the_class_frees_each_host_and_leaves_the_class_alone",
+        topology::deleted,
     ),
     of(
         Part::Kills,

@@ -29,6 +29,8 @@ pub(super) enum Part {
     Upgrade,
     /// Kills leaders at five points of a life cycle.
     Kills,
+    /// A Cluster of the ClusterClass with the real topology controller.
+    Topology,
     /// A Cluster with another provider's infrastructure, which also moves there and back.
     Foreign,
 }
@@ -45,6 +47,8 @@ pub(super) struct TestEnv<'a> {
     pub(super) simulator: &'a Mutex<MachineSimulator<'a>>,
     pub(super) parts: &'a [Part],
     pub(super) seed: u64,
+    /// The program of the cluster autoscaler, if there is one.
+    pub(super) autoscaler: Option<&'a Path>,
 }
 
 impl<'a> TestEnv<'a> {

@@ -39,6 +39,7 @@ mod rolls;
 pub(crate) mod script;
 mod simulator;
 pub(crate) mod swap;
+mod topology;
 mod upgrade;
 mod workers;
 mod workload;
@@ -77,6 +78,9 @@ pub(crate) struct Options {
     /// The seed of the points at which leaders are killed.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// The cluster autoscaler, which part `topology` runs.
+    #[arg(long)]
+    autoscaler: Option<PathBuf>,
     /// Every part.
     #[arg(long, conflicts_with = "parts")]
     whole: bool,
@@ -104,6 +108,9 @@ impl Options {
         args.extend(self.fleet.args()?);
         if let Some(report) = &self.report {
             args.extend(["--report".into(), std::path::absolute(report)?.into()]);
+        }
+        if let Some(autoscaler) = &self.autoscaler {
+            args.extend(["--autoscaler".into(), std::fs::canonicalize(autoscaler)?.into()]);
         }
         for part in self.parts() {
             let name = part.to_possible_value();
@@ -175,6 +182,7 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
         simulator: &simulator,
         parts: options.parts(),
         seed: options.seed,
+        autoscaler: options.autoscaler.as_deref(),
     };
     report.step(&env, "Ironic and the machines are started", "");
     let held = claims::prove(&env, &mut report);

@@ -118,6 +118,7 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
         simulator: &simulator,
         parts: &[],
         seed: 1,
+        autoscaler: None,
     };
     let watch = Stopwatch::start();
     install::first_manager_of_hosts(&env)?;

@@ -131,6 +131,7 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
         simulator: &simulator,
         parts: &[],
         seed: 1,
+        autoscaler: None,
     };
     let (upstream, session) = (Upstream::of(&options.upstream_bin)?, Session::default());
     let installer = Installer {

@@ -1,0 +1,17 @@
+//! A Cluster of the release's ClusterClass, driven by the topology controller of Cluster API: three zones, changed variables,
+//! upgrades, workers from zero, and a group of workers that boot with Ignition.
+
+mod changes;
+mod class;
+mod end;
+mod from_zero;
+mod ignition;
+mod upgrades;
+mod zones;
+
+pub(super) use changes::{changed, dry_run};
+pub(super) use end::deleted;
+pub(super) use from_zero::grown;
+pub(super) use ignition::written;
+pub(super) use upgrades::{chained, upgraded};
+pub(super) use zones::{lost, spread};
