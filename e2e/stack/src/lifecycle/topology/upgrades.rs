@@ -73,7 +73,9 @@ pub(in super::super) fn upgraded(env: &TestEnv<'_>) -> Proof {
         seen.text()
     );
     let log = env.fleet.log_since(mark)?;
-    let cleaned = requests::moves(&log).filter(|(_, to)| *to == "cleaning").count();
+    let cleaned = requests::moves(&log)
+        .filter(|one| *one == ("deleting", "cleaning"))
+        .count();
     ensure!(cleaned >= ALL, "{cleaned} hosts were cleaned");
     Ok(format!(
         "{ALL} machines in {took:.1} s, {}, {cleaned} hosts cleaned",
