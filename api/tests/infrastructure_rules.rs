@@ -213,6 +213,36 @@ fn members_of_a_cluster_without_effect_are_named_with_the_fix() {
     }
 }
 
+/// A template may be in another namespace than the clusters made from it.
+#[test]
+fn data_template_of_a_zone_is_in_the_namespace_of_the_cluster() {
+    for (namespace, cluster, template) in [
+        (json!(null), None, None),
+        (json!(""), None, None),
+        (json!("metal"), None, Some("zone-data-template-without-namespace")),
+        (
+            json!("other"),
+            Some("zone-data-template-in-own-namespace"),
+            Some("zone-data-template-without-namespace"),
+        ),
+    ] {
+        let zone = json!({ "name": "a", "dataTemplate": { "name": "net", "namespace": namespace } });
+        let endpoint = json!({ "host": "192.0.2.249", "port": 6443 });
+        let spec = json!({ "controlPlaneEndpoint": endpoint, "deploymentZones": [zone] });
+        assert_eq!(
+            rules(&create("Metal3Cluster", &spec)),
+            Vec::from_iter(cluster),
+            "{spec}"
+        );
+        let of_class = json!({ "template": { "spec": spec } });
+        assert_eq!(
+            rules(&create("Metal3ClusterTemplate", &of_class)),
+            Vec::from_iter(template),
+            "{spec}"
+        );
+    }
+}
+
 #[test]
 fn members_of_a_machine_without_effect_are_named_with_the_fix() {
     let image = json!({ "url": "https://images/os.raw", "checksum": "https://images/os.sums" });

@@ -17,8 +17,9 @@ impl AdmissionRules for Metal3ClusterTemplate {
             zones::distinct("spec.template.spec.deploymentZones", &template.new.spec.template.spec.deployment_zones, findings);
         })
         .differing(zones::DIFFERS),
-        Rule::<Self>::on_spec("zone-data-template-in-own-namespace", zones::NEAR, |template, findings| {
-            zones::templates_are_near("spec.template.spec.deploymentZones", &template.new.spec.template.spec.deployment_zones, template.new.metadata.namespace.as_ref(), findings);
+        // Clusters of a class in another namespace get it, too.
+        Rule::<Self>::on_spec("zone-data-template-without-namespace", zones::WITHOUT_NAMESPACE, |template, findings| {
+            zones::templates_are_near("spec.template.spec.deploymentZones", &template.new.spec.template.spec.deployment_zones, None, findings);
         })
         .differing(zones::DIFFERS),
         Rule::<Self>::on_spec("zone-data-template-named", zones::NAMED, |template, findings| {

@@ -9,6 +9,8 @@ use crate::rules::{FieldPath, Findings};
 
 pub(super) const DISTINCT: &str = "Deployment zones have distinct names.";
 pub(super) const NEAR: &str = "The data template of a deployment zone is in the cluster's namespace.";
+pub(super) const WITHOUT_NAMESPACE: &str =
+    "The data template of a deployment zone names no namespace: it is in that of each Metal3Cluster.";
 pub(super) const NAMED: &str = "The data template of a deployment zone has a name.";
 pub(super) const SELECTOR: &str =
     "A warning is returned for a zone with an invalid host selector, which matches no host.";
@@ -29,7 +31,7 @@ pub(super) fn distinct(path: &str, zones: &[DeploymentZone], findings: &mut Find
     }
 }
 
-/// Rejects a data template of another namespace than the cluster's.
+/// Rejects a data template of another namespace than the owner's, or of any when the owner is not known.
 pub(super) fn templates_are_near(
     path: &str,
     zones: &[DeploymentZone],
