@@ -26,6 +26,21 @@ struct ExpectedNode {
     capacity: BTreeMap<String, i128>,
     architecture: String,
     labels: BTreeMap<String, String>,
+    taints: Vec<Taint>,
+}
+
+/// Key, value and effect.
+type Taint = [String; 3];
+
+/// Taints as `key=value:effect`, separated by commas. What is no taint is left out.
+fn taints(text: &str) -> Vec<Taint> {
+    let taint = |text: &str| {
+        let (pair, effect) = text.split_once(':')?;
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let is_known = ["NoSchedule", "PreferNoSchedule", "NoExecute"].contains(&effect);
+        is_known.then(|| [key, value, effect].map(ToOwned::to_owned))
+    };
+    text.split(',').filter_map(taint).collect()
 }
 
 /// A number with a suffix, in units. `None` for what the autoscaler leaves out.
@@ -104,6 +119,7 @@ fn scaled_from_zero(deployment: &Value, template: &Value) -> Option<ExpectedNode
             labels: labels
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .collect(),
+            taints: taints(stated("taints").map(String::as_str).unwrap_or_default()),
         })
 }
 
@@ -136,6 +152,7 @@ fn expected(capacity: &[(&str, i128)], architecture: &str) -> Option<ExpectedNod
         capacity: all,
         architecture: architecture.to_owned(),
         labels: BTreeMap::new(),
+        taints: Vec::new(),
     })
 }
 
@@ -175,6 +192,7 @@ fn annotations_of_the_group_take_precedence_over_the_status() {
         "capacity.cluster-autoscaler.kubernetes.io/gpu-type": "nvidia.com/gpu",
         "capacity.cluster-autoscaler.kubernetes.io/gpu-count": "2",
         "capacity.cluster-autoscaler.kubernetes.io/labels": "rack=7,site=north",
+        "capacity.cluster-autoscaler.kubernetes.io/taints": "gpu=yes:NoSchedule,own:NoExecute,odd",
     }));
     let found = scaled_from_zero(&group, &template(&[host(json!({}))])).unwrap();
     let capacity = [
@@ -186,9 +204,11 @@ fn annotations_of_the_group_take_precedence_over_the_status() {
     ];
     let labels = [("rack", "7"), ("site", "north")];
     let labels: BTreeMap<_, _> = labels.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let taints = [["gpu", "yes", "NoSchedule"], ["own", "", "NoExecute"]];
+    let taints = taints.map(|taint| taint.map(ToOwned::to_owned)).to_vec();
     assert_eq!(
         Some(found),
-        expected(&capacity, "amd64").map(|node| ExpectedNode { labels, ..node })
+        expected(&capacity, "amd64").map(|node| ExpectedNode { labels, taints, ..node })
     );
 }
 
