@@ -135,12 +135,14 @@ impl Clusters {
         };
         let is_descendant =
             |machine: &Metal3Machine| belongs(machine, domain(machine).as_deref(), object, cluster, &all);
-        self.parts.caches.metal3_machines.read(|cache| {
-            let mut unreadable = cache.unreadable().filter(|one| one.namespace == key.namespace);
-            let mut machines = cache.objects().filter(|(one, _)| one.namespace == key.namespace);
-            let found = machines.find(|(_, machine)| is_descendant(machine)).map(|(one, _)| one);
-            found.or_else(|| unreadable.next()).map(|one| one.name.clone())
-        })
+        // The Machines are in another cache, which must not be read within this one.
+        let (machines, unreadable) = self.parts.caches.metal3_machines.read(|cache| {
+            let machines: Vec<Arc<Metal3Machine>> = cache.in_namespace(&key.namespace).map(Arc::clone).collect();
+            let unreadable = cache.unreadable().find(|one| one.namespace == key.namespace);
+            (machines, unreadable.map(|one| one.name.clone()))
+        });
+        let found = machines.iter().find(|machine| is_descendant(machine));
+        found.and_then(|machine| machine.metadata.name.clone()).or(unreadable)
     }
 }
 

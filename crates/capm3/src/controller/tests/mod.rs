@@ -14,3 +14,4 @@ mod shared;
 mod steps;
 mod waiting;
 mod without_faults;
+mod zones;

@@ -254,7 +254,13 @@ pub(super) async fn cloned(user: &kube::Client, name: &str, owner: Value) {
     annotated_machine(user, name, annotations, data, owner).await;
 }
 
-async fn annotated_machine(user: &kube::Client, name: &str, annotations: Value, change: Value, owner: Value) {
+pub(super) async fn annotated_machine(
+    user: &kube::Client,
+    name: &str,
+    annotations: Value,
+    change: Value,
+    owner: Value,
+) {
     let labels = json!({ "cluster.x-k8s.io/cluster-name": CLUSTER });
     let reference = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Metal3Machine", "name": name });
     let bootstrap =
