@@ -39,6 +39,21 @@ pub(super) enum Rejected {
     Exists,
 }
 
+pub(super) const ZONES: [&str; 2] = ["a", "b"];
+
+/// The zones of the Metal3Cluster.
+#[derive(Debug, Clone)]
+pub(super) struct Zoning {
+    pub(super) zones: Vec<&'static str>,
+    /// Whether a machine keeps to its failure domain.
+    pub(super) is_required: bool,
+}
+
+/// The failure domain of a machine.
+pub(super) fn domain_of(machine: &str) -> &'static str {
+    ZONES[usize::from(machine.ends_with('1'))]
+}
+
 /// The server, with the violations found.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Server {
@@ -47,6 +62,8 @@ pub(super) struct Server {
     pub(super) is_bare: bool,
     /// All hosts are kept for the set of the machines.
     pub(super) reuses: bool,
+    /// The zones that give the machines their data, if they do.
+    pub(super) zoning: Option<Zoning>,
     /// Machines removed by force. Their hosts keep running, and the next machine of the name does not affect them.
     pub(super) forced: BTreeSet<String>,
     version: u64,
@@ -226,6 +243,14 @@ impl Server {
             let runs = |(other, host): &(&str, &Value)| *other != name && consumer(host) == new && has_image(host);
             let others = self.all(ObjectKind::Host).filter(runs);
             wrong.extend(others.map(|(other, _)| format!("{new} was put on {name} and runs on {other}")));
+        }
+        let zone = text(
+            before,
+            "/metadata/labels/infrastructure.cluster.x-k8s.io~1failure-domain",
+        );
+        let is_elsewhere = |zoning: &Zoning| zoning.is_required && zone != domain_of(new);
+        if old.is_empty() && !new.is_empty() && self.zoning.as_ref().is_some_and(is_elsewhere) {
+            wrong.push(format!("{new} in {} took {name} in {zone}", domain_of(new)));
         }
         if self.reuses && !old.is_empty() && new.is_empty() && !is_kept(after) && !self.forced.contains(old) {
             wrong.push(format!("{name} was released by {old} and is not kept"));

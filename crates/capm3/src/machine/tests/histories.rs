@@ -60,6 +60,40 @@ fn three_replicas_without_leader_keep_every_host_of_a_set_with_node_reuse() {
     }
 }
 
+/// Zones are removed and hosts change their place at any time, and replicas know it late.
+#[test]
+fn machines_keep_to_their_zones_and_are_never_written_without_the_data_of_one() {
+    for seed in 0..if every_case() { SEEDS } else { ALWAYS } {
+        for is_required in [true, false] {
+            let mut simulation = Simulation::new(Rules::ALL, 3, 3);
+            simulation.zone(is_required);
+            if let Some(why) = zoned_history(seed, simulation) {
+                panic!("required: {is_required}, {why}");
+            }
+        }
+    }
+}
+
+fn zoned_history(seed: u64, mut simulation: Simulation) -> Option<String> {
+    let mut random = Random::seeded(seed);
+    let failed = |simulation: &Simulation, when: String| {
+        let why = simulation.server.wrong.first()?;
+        Some(format!("seed {seed}, {when}: {why}\n{:#?}", simulation.server.writes))
+    };
+    for step in 0..STEPS {
+        simulation.edit_zones(&mut random);
+        simulation.step(&mut random);
+        if let Some(why) = failed(&simulation, format!("step {step}")) {
+            return Some(why);
+        }
+    }
+    simulation.restore_zones();
+    simulation.settle();
+    let wrong = simulation.final_violations();
+    simulation.server.wrong.extend(wrong);
+    failed(&simulation, "at rest".to_owned())
+}
+
 /// Disables a rule.
 type Disable = fn(&mut Rules);
 

@@ -1,13 +1,13 @@
 //! A simulation: machines of one Cluster, a few hosts and their controller, a controller that renders data, users, and
 //! replicas with outdated caches and without leader election.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use chrono::DateTime;
 use metal3_api::cluster::names::DEPLOYMENT_NAME_LABEL;
 use metal3_api::cluster::{Cluster, Machine};
-use metal3_api::infrastructure::names::{NODE_REUSE_LABEL, REUSE_AFTER_CLEANING_ANNOTATION};
+use metal3_api::infrastructure::names::{FAILURE_DOMAIN_LABEL, NODE_REUSE_LABEL, REUSE_AFTER_CLEANING_ANNOTATION};
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
@@ -18,7 +18,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::api_server::{
-    CLUSTER, NAMESPACE, OBJECT_KINDS, OWNER, ObjectKind, Objects, Server, associated, consumer, is_deleting, text,
+    CLUSTER, NAMESPACE, OBJECT_KINDS, OWNER, ObjectKind, Objects, Server, ZONES, Zoning, associated, consumer,
+    domain_of, is_deleting, text,
 };
 use super::case::unread_labels;
 use crate::machine::action::{Action, Plan, Reads};
@@ -119,7 +120,17 @@ struct Planner {
 #[derive(Debug, Clone, Default)]
 struct Replica {
     cache: Objects,
+    /// The zones of the Metal3Cluster.
+    zones: Vec<&'static str>,
     pass: Option<Planner>,
+}
+
+/// What a reconcile has read live.
+#[derive(Debug, Clone, Copy, Default)]
+struct Live {
+    machine: bool,
+    host: bool,
+    zones: bool,
 }
 
 /// The state of the simulation.
@@ -149,6 +160,62 @@ impl Simulation {
         }
     }
 
+    /// The machines take their data from zones from now on, of which each is in one.
+    pub(super) fn zone(&mut self, is_required: bool) {
+        self.server.zoning = Some(Zoning {
+            zones: ZONES.to_vec(),
+            is_required,
+        });
+        for (at, host) in HOSTS.into_iter().enumerate() {
+            self.label(host, ZONES[at % ZONES.len()]);
+        }
+    }
+
+    fn label(&mut self, host: &str, zone: &str) {
+        let labels = json!({ "metadata": { "labels": { FAILURE_DOMAIN_LABEL: zone } } });
+        let _ = self.server.patch(ObjectKind::Host, host, labels);
+    }
+
+    /// The user edits the zones or the labels of a host, or the watch of Metal3Clusters of a replica goes on. One zone always stays,
+    /// so no machine may ever be written without data.
+    pub(super) fn edit_zones(&mut self, random: &mut Random) {
+        match random.below(8) {
+            0 => self.label(
+                HOSTS[pick(random, HOSTS.len())],
+                ["a", "b", "elsewhere"][pick(random, 3)],
+            ),
+            1 => {
+                let left = [&ZONES[..], &ZONES[..1], &ZONES[1..]][pick(random, 3)];
+                self.server.zoning.as_mut().unwrap().zones = left.to_vec();
+            }
+            2..=3 => {
+                let replica = pick(random, self.replicas.len());
+                self.refresh_zones(replica);
+            }
+            _ => {}
+        }
+    }
+
+    fn refresh_zones(&mut self, replica: usize) {
+        let live = self.server.zoning.as_ref();
+        self.replicas[replica].zones = live.map(|live| live.zones.clone()).unwrap_or_default();
+    }
+
+    /// The user ends all edits: each zone exists, and each host is in one.
+    pub(super) fn restore_zones(&mut self) {
+        let is_required = self.server.zoning.as_ref().unwrap().is_required;
+        let lost = |host: &&str| {
+            let host = self.server.get(ObjectKind::Host, host);
+            host.is_some_and(|host| host["metadata"]["labels"][FAILURE_DOMAIN_LABEL] == json!("elsewhere"))
+        };
+        let lost: Vec<&str> = HOSTS.into_iter().filter(lost).collect();
+        lost.into_iter().for_each(|host| self.label(host, "a"));
+        self.server.zoning = Some(Zoning {
+            zones: ZONES.to_vec(),
+            is_required,
+        });
+    }
+
     /// All hosts are kept for the set of the machines from now on, as after their release.
     pub(super) fn keep_hosts(&mut self) {
         self.server.reuses = true;
@@ -164,7 +231,7 @@ impl Simulation {
 
     pub(super) fn make(&mut self, name: &str) {
         let mut document = machine_document();
-        if self.server.is_bare {
+        if self.server.is_bare || self.server.zoning.is_some() {
             document["spec"].as_object_mut().unwrap().remove("dataTemplate");
         }
         let _ = self.server.create(ObjectKind::Machine, name, document);
@@ -249,6 +316,7 @@ impl Simulation {
     /// Refreshes all caches of a replica.
     pub(super) fn refresh_all(&mut self, replica: usize) {
         OBJECT_KINDS.into_iter().for_each(|sort| self.refresh(replica, sort));
+        self.refresh_zones(replica);
     }
 
     /// Starts a reconcile and makes that many of its writes. The rest is delayed.
@@ -311,13 +379,20 @@ impl Simulation {
 
     fn begin(&mut self, replica: usize, machine: &str) {
         let mut cache = self.replicas[replica].cache.clone();
-        let mut plan = self.plan(&cache, machine, (false, false));
+        let mut zones = self.replicas[replica].zones.clone();
+        let mut live = Live::default();
+        let mut plan = self.plan(&cache, &zones, machine, live);
         let key = (ObjectKind::Machine, machine.to_owned());
-        let mut host_is_live = false;
         if let Reads::Host(host) = &plan.reads {
             copy(&mut cache, &self.server, ObjectKind::Host, host);
-            host_is_live = true;
-            plan = self.plan(&cache, machine, (false, host_is_live));
+            live.host = true;
+            plan = self.plan(&cache, &zones, machine, live);
+        }
+        if let Reads::Metal3Cluster(_) = &plan.reads {
+            self.refresh_zones(replica);
+            zones.clone_from(&self.replicas[replica].zones);
+            live.zones = true;
+            plan = self.plan(&cache, &zones, machine, live);
         }
         if plan.reads == Reads::Machine {
             let is_current = self.server.get(ObjectKind::Machine, machine) == cache.get(&key);
@@ -331,7 +406,8 @@ impl Simulation {
                 );
                 return;
             }
-            plan = self.plan(&cache, machine, (true, host_is_live));
+            live.machine = true;
+            plan = self.plan(&cache, &zones, machine, live);
         }
         let version = cache
             .get(&key)
@@ -344,7 +420,7 @@ impl Simulation {
         });
     }
 
-    fn plan(&self, cache: &Objects, name: &str, (confirmed, named_is_live): (bool, bool)) -> Plan {
+    fn plan(&self, cache: &Objects, zones: &[&str], name: &str, live: Live) -> Plan {
         let of = |sort: ObjectKind, name: &str| cache.get(&(sort, name.to_owned()));
         let all: Vec<Arc<BareMetalHost>> = cache
             .iter()
@@ -365,14 +441,20 @@ impl Simulation {
             let labels = owner.metadata.labels.get_or_insert_default();
             labels.insert(DEPLOYMENT_NAME_LABEL.to_owned(), "workers".to_owned());
         }
+        if self.server.zoning.is_some() {
+            owner.spec.failure_domain = Some(domain_of(name).to_owned());
+        }
         let facts = Facts {
-            confirmed,
+            confirmed: live.machine,
             owner: Observed::Present(Arc::new(owner)),
             cluster: Observed::Present(Arc::new(cluster(false))),
             cluster_key: cluster_key(),
-            metal3_clusters: vec![Arc::new(metal3_cluster())],
-            metal3_clusters_are_live: true,
-            zone_templates: BTreeMap::new(),
+            metal3_clusters: vec![Arc::new(self.metal3_cluster(zones))],
+            metal3_clusters_are_live: live.zones || self.server.zoning.is_none(),
+            zone_templates: zones
+                .iter()
+                .map(|zone| (format!("net-{zone}"), Observed::Present(())))
+                .collect(),
             unreadable_cluster: None,
             template: Observed::Absent,
             template_is_live: false,
@@ -382,7 +464,7 @@ impl Simulation {
             set: Observed::Present(set()),
             hosts: Hosts {
                 named: Observed::from(named_host.cloned()),
-                named_is_live,
+                named_is_live: live.host,
                 claimed: all.iter().filter(is_claimed).cloned().collect(),
                 all,
                 unreadable: None,
@@ -396,6 +478,19 @@ impl Simulation {
             machine: machine.map(Arc::new),
         };
         plan_under(&facts, &self.rules)
+    }
+
+    /// With these zones, as a replica knows them.
+    fn metal3_cluster(&self, zones: &[&str]) -> Metal3Cluster {
+        let mut cluster = metal3_cluster();
+        let Some(zoning) = &self.server.zoning else {
+            return cluster;
+        };
+        let zone = |zone: &&str| json!({ "name": zone, "dataTemplate": { "name": format!("net-{zone}") } });
+        let zones: Vec<Value> = zones.iter().map(zone).collect();
+        let policy = if zoning.is_required { "Required" } else { "Preferred" };
+        cluster.spec = read(&json!({ "failureDomainPolicy": policy, "deploymentZones": zones }));
+        cluster
     }
 
     /// A reconcile of the host controller.
@@ -521,7 +616,9 @@ impl Simulation {
                 .all(ObjectKind::Host)
                 .filter(|(_, host)| is_left(host))
                 .count();
-        if served != machines.min(hosts) {
+        if let Some(zoning) = &self.server.zoning {
+            missing.extend(self.idle_in_zones(zoning));
+        } else if served != machines.min(hosts) {
             missing.push(format!("{served} of {machines} machines run on {hosts} hosts"));
         }
         for (name, host) in self.server.all(ObjectKind::Host) {
@@ -531,6 +628,27 @@ impl Simulation {
             }
         }
         missing
+    }
+}
+
+impl Simulation {
+    /// Machines that wait while a free host is in a place that they can use.
+    fn idle_in_zones(&self, zoning: &Zoning) -> Vec<String> {
+        let hosts = || self.server.all(ObjectKind::Host);
+        let is_free = |host: &Value, name: &str| {
+            let zone = &host["metadata"]["labels"][FAILURE_DOMAIN_LABEL];
+            let is_near = *zone == json!(domain_of(name));
+            host["spec"]["consumerRef"].is_null() && host["spec"]["image"].is_null() && (is_near || !zoning.is_required)
+        };
+        let runs = |host: &Value, name: &str| {
+            consumer(host) == name && text(host, "/status/provisioning/state") == "provisioned"
+        };
+        let machines = self.server.all(ObjectKind::Machine);
+        let waiting = machines.filter(|(name, _)| !hosts().any(|(_, host)| runs(host, name)));
+        let holds = |name: &str| hosts().any(|(_, host)| consumer(host) == name);
+        let idle = waiting.filter(|(name, _)| holds(name) || hosts().any(|(_, host)| is_free(host, name)));
+        idle.map(|(name, _)| format!("{name} waits although it could run"))
+            .collect()
     }
 }
 
