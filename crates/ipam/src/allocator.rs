@@ -139,7 +139,9 @@ pub struct Allocator<'a> {
     used: &'a IntervalSet<Ipv6Addr>,
     /// Allocated without an address object.
     pending: IntervalSet<Ipv6Addr>,
-    /// In use, pending, pre-allocated, or with an object name in use.
+    /// Named by a claim, without an address object: for that claim alone.
+    held: IntervalSet<Ipv6Addr>,
+    /// In use, pending, held, pre-allocated, or with an object name in use.
     taken: Taken<'a>,
     names: BTreeSet<ObjectId>,
     name_collision: Option<ObjectId>,
@@ -162,6 +164,7 @@ impl<'a> Allocator<'a> {
             index,
             used: pool.used(),
             pending: IntervalSet::new(),
+            held: IntervalSet::new(),
             taken: Taken::by(pool.used(), reserved),
             names: BTreeSet::new(),
             name_collision: None,
@@ -170,6 +173,12 @@ impl<'a> Allocator<'a> {
             allocator.mark_allocated(allocation);
         }
         allocator
+    }
+
+    /// Allocates the address to no claim, unless [`reallocate`](Self::reallocate) returns it to one that names it.
+    pub fn hold(&mut self, address: IpAddr) {
+        self.held.insert(Range::single(position(address)));
+        self.taken.add(address);
     }
 
     /// The positions that a claim without a requested address cannot get.
@@ -234,7 +243,7 @@ impl<'a> Allocator<'a> {
             Target::PreAllocated(address) if !self.ranges.contains(address) => {
                 return Err(Refusal::failed(message::OUT_OF_BOUNDS));
             }
-            Target::PreAllocated(address) if self.is_used(address) => {
+            Target::PreAllocated(address) if self.is_used(address) || self.held.contains(position(address)) => {
                 // differs: ipam-pre-allocation-held. The Go manager retries the creation of an existing object.
                 let (what, text) = (message::PRE_ALLOCATION_IN_USE, address_text(address));
                 return Err(Refusal::failed(format!(

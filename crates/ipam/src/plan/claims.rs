@@ -4,7 +4,6 @@ use std::error::Error as _;
 
 use metal3_api::cluster::names::GROUP;
 use metal3_api::meta::{Condition, ConditionStatus, Time};
-use metal3_domain::ip::parse_address;
 use metal3_runtime::cache::Key;
 use metal3_runtime::plan::{Observed, PlannedEvent};
 use metal3_runtime::write::WriteError;
@@ -129,9 +128,9 @@ impl Planner<'_> {
             decided.chains.extend(status.map(|action| Chain::of(vec![action])));
             return true;
         }
-        let known = self.pool.status.indexes.get(&self.published_name(claim));
-        let address = known.and_then(|text| parse_address(text.as_str()).ok());
-        let same = address.and_then(|address| allocator.reallocate(claim, address));
+        let same = self
+            .lost_address(claim)
+            .and_then(|address| allocator.reallocate(claim, address));
         if self.obstacle(claim).is_some() || self.needs_finalizer(claim) || same.is_none() {
             return false;
         }
@@ -188,16 +187,6 @@ impl Planner<'_> {
 
     fn release_claim(&self, claim: &Claim) -> Option<Chain> {
         release_claim(claim, self.objects(claim))
-    }
-
-    /// The name of a claim in the map of the pool's status.
-    fn published_name(&self, claim: &Claim) -> String {
-        let of_both = |kind| self.entry.claim(&ObjectId::new(kind, &claim.id.name)).is_some();
-        if claim.id.kind == ClaimKind::ClusterApi && of_both(ClaimKind::Metal3) {
-            super::status::second_name(&claim.id.name)
-        } else {
-            claim.id.name.clone()
-        }
     }
 }
 

@@ -7,10 +7,12 @@
 //!   observed or a live read reports that the claim does not exist or has another address;
 //! - absence from the cache proves nothing: every step that releases something depends on a live read, a list, or a
 //!   fact that cannot revert (a UID, a deletion without other finalizers);
+//! - an address is granted to no other claim while a claim names its object, whether or not the object exists;
 //! - a failure concerns one claim: its chain of writes ends, the others continue.
 
 mod claims;
 mod counts;
+mod lost;
 mod metadata;
 mod missing_pool;
 mod orphans;
@@ -217,6 +219,7 @@ impl<'a> Planner<'a> {
         let mut allocator = Allocator::new(pool, self.ranges, (self.facts.index, self.entry), decided.pending.all());
         self.serve(&mut allocator, &mut decided);
         self.create(recorded, &mut decided);
+        self.hold_lost(&mut allocator);
         let counts = self.counts(&allocator, &decided);
         let first = self
             .status(&counts, &decided)

@@ -263,3 +263,96 @@ fn claim_of_a_cluster_that_does_not_exist_is_granted() {
     replica.settle(&mut server);
     assert!(server.granted(Metal3, "c1").is_some());
 }
+
+/// One of a shared pool's claims names an object that does not exist, while `block` keeps it from being served.
+fn granted_after_a_loss(block: impl Fn(&mut ApiServer, bool), extra: &Value) -> (Option<String>, Option<String>) {
+    let (mut server, mut replica) = one_replica(shared_pool());
+    server.change().clusters.insert("alpha".into(), cluster(false));
+    server.claim(
+        ClusterApi,
+        "c1",
+        json!({ "labels": { "cluster.x-k8s.io/cluster-name": "alpha" } }),
+    );
+    replica.settle(&mut server);
+    let object = server.claim_of(ClusterApi, "c1").address_name.unwrap();
+    block(&mut server, true);
+    server.change().addresses.remove(&ObjectId::new(ClusterApi, &object));
+    replica.settle(&mut server);
+    assert_eq!(server.granted(ClusterApi, "c1"), None, "it is blocked");
+    // An older claim in the order of the names.
+    server.claim(Metal3, "a2", extra.clone());
+    replica.settle(&mut server);
+    let other = server.granted(Metal3, "a2");
+    block(&mut server, false);
+    replica.settle(&mut server);
+    (server.granted(ClusterApi, "c1"), other)
+}
+
+#[test]
+fn address_of_a_blocked_claim_is_granted_to_no_other_claim_while_its_object_is_gone() {
+    let paused = |server: &mut ApiServer, is_blocked| {
+        server.change().clusters.insert("alpha".into(), cluster(is_blocked));
+    };
+    let without_cluster = |server: &mut ApiServer, is_blocked: bool| {
+        if is_blocked {
+            server.change().clusters.clear();
+        } else {
+            server.change().clusters.insert("alpha".into(), cluster(false));
+        }
+    };
+    let without_finalizer = |server: &mut ApiServer, is_blocked: bool| {
+        paused(server, is_blocked);
+        if is_blocked {
+            let none = json!({ "metadata": { "finalizers": null } });
+            server.edit_claim(&ObjectId::new(ClusterApi, "c1"), &none);
+        }
+    };
+    let restored = |server: &mut ApiServer, is_blocked: bool| {
+        paused(server, is_blocked);
+        server.edit_pool(&json!({ "status": null }));
+    };
+    let blocks: [&dyn Fn(&mut ApiServer, bool); 4] = [&paused, &without_cluster, &without_finalizer, &restored];
+    for (number, block) in blocks.into_iter().enumerate() {
+        let expected = [Some("10.0.0.10".to_owned()), Some("10.0.0.11".to_owned())];
+        let (first, other) = granted_after_a_loss(block, &json!({}));
+        assert_eq!([first.clone(), other], expected, "block {number}");
+        let (again, other) = granted_after_a_loss(block, &json!({ "annotations": { "ipAddress": "10.0.0.10" } }));
+        assert_eq!((again, other), (first, None), "block {number}");
+    }
+}
+
+#[test]
+fn pre_allocation_is_not_granted_while_another_claim_names_its_object() {
+    let reserve = |server: &mut ApiServer, is_blocked| {
+        server.change().clusters.insert("alpha".into(), cluster(is_blocked));
+        server.edit_pool(&json!({ "spec": { "preAllocations": { "a2": "10.0.0.10" } } }));
+    };
+    let (first, other) = granted_after_a_loss(reserve, &json!({}));
+    assert_eq!((first.as_deref(), other), (Some("10.0.0.10"), None));
+}
+
+/// An older claim that asks for the address is looked at first.
+#[test]
+fn requested_address_is_not_taken_from_a_claim_whose_object_is_gone() {
+    let (mut server, mut replica) = one_replica(shared_pool());
+    server.claim(Metal3, "c1", json!({}));
+    replica.settle(&mut server);
+    server.claim(Metal3, "a-wait", json!({ "annotations": { "ipAddress": "10.0.0.10" } }));
+    replica.settle(&mut server);
+    server.change().addresses.remove(&ObjectId::new(Metal3, "p-10-0-0-10"));
+    replica.settle(&mut server);
+    assert_eq!(server.granted(Metal3, "c1").as_deref(), Some("10.0.0.10"));
+    assert_eq!(server.granted(Metal3, "a-wait"), None);
+}
+
+#[test]
+fn claim_in_deletion_without_a_user_holds_no_address() {
+    let (mut server, mut replica) = one_replica(shared_pool());
+    server.claim(Metal3, "c1", json!({}));
+    replica.settle(&mut server);
+    server.change().addresses.remove(&ObjectId::new(Metal3, "p-10-0-0-10"));
+    server.delete_claim(&ObjectId::new(Metal3, "c1"));
+    server.claim(Metal3, "a2", json!({}));
+    replica.settle(&mut server);
+    assert_eq!(server.granted(Metal3, "a2").as_deref(), Some("10.0.0.10"));
+}

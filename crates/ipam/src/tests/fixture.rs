@@ -1,5 +1,6 @@
 //! The controller on a simulated API server, with any number of replicas and no leader.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_domain::clock::Clock;
 use metal3_runtime::clock::TimerClock;
 use metal3_sim_cluster::{Cluster, Options};
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -18,7 +20,7 @@ use tokio::task::JoinSet;
 
 use super::api_server::{NAMESPACE, POOL};
 use super::program::{claim_document, create_claim, delete_claim, kinds, start};
-use crate::claim::ClaimKind;
+use crate::claim::{ClaimKind, ObjectId};
 
 /// The Cluster of a pool, if any.
 pub(super) const OWNER: &str = "alpha";
@@ -27,6 +29,8 @@ pub(super) const OWNER: &str = "alpha";
 pub(super) struct Fixture {
     pub(super) cluster: Cluster,
     pub(super) user: kube::Client,
+    /// Address objects that a user removed by force.
+    pub(super) lost: Mutex<BTreeSet<ObjectId>>,
 }
 
 pub(super) struct Running {
@@ -56,7 +60,11 @@ impl Fixture {
         let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(user.clone());
         let namespace = serde_json::from_value(json!({ "metadata": { "name": NAMESPACE } })).unwrap();
         namespaces.create(&PostParams::default(), &namespace).await.unwrap();
-        Self { cluster, user }
+        Self {
+            cluster,
+            user,
+            lost: Mutex::default(),
+        }
     }
 
     pub(super) fn replica(&self, identity: &str) -> Running {
@@ -79,7 +87,13 @@ impl Fixture {
     }
 
     pub(super) async fn claim(&self, kind: ClaimKind, name: &str) {
-        let document = claim_document(kind, POOL, json!({ "name": name }));
+        // Claims of this name belong to a Cluster, whatever their pool belongs to.
+        let labels = if name == "c" {
+            json!({ "cluster.x-k8s.io/cluster-name": OWNER })
+        } else {
+            json!({})
+        };
+        let document = claim_document(kind, POOL, json!({ "name": name, "labels": labels }));
         // The name may still be used by a claim that is being deleted.
         let _ = create_claim((&self.user, NAMESPACE), kind, document).await;
     }
@@ -109,6 +123,30 @@ impl Fixture {
 
     pub(super) async fn delete_owner(&self) {
         drop(self.api::<Owner>().delete(OWNER, &DeleteParams::default()).await);
+    }
+
+    /// Pauses or resumes the Cluster, if it exists.
+    pub(super) async fn pause_owner(&self, paused: bool) {
+        let change = Patch::Merge(json!({ "spec": { "paused": paused } }));
+        drop(self.api::<Owner>().patch(OWNER, &PatchParams::default(), &change).await);
+    }
+
+    /// Removes an address object with its finalizer.
+    pub(super) async fn lose(&self, kind: ClaimKind, name: &str) {
+        self.lost.lock().insert(ObjectId::new(kind, name));
+        match kind {
+            ClaimKind::Metal3 => self.force::<IPAddress>(name).await,
+            ClaimKind::ClusterApi => self.force::<cluster::IPAddress>(name).await,
+        }
+    }
+
+    async fn force<K>(&self, name: &str)
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + std::fmt::Debug,
+    {
+        let none = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+        drop(self.api::<K>().patch(name, &PatchParams::default(), &none).await);
+        drop(self.api::<K>().delete(name, &DeleteParams::default()).await);
     }
 
     pub(super) async fn delete_pool(&self) {

@@ -76,7 +76,7 @@ async fn history(seed: u64) -> Totals {
     for step in 0..16 {
         let kind = [Metal3, ClusterApi][random.below(2)];
         let name = ["a", "b", "c"][random.below(3)];
-        match random.below(27) {
+        match random.below(32) {
             0..9 => fixture.claim(kind, name).await,
             9..16 => fixture.delete(kind, name).await,
             16..18 => {
@@ -95,6 +95,12 @@ async fn history(seed: u64) -> Totals {
             // Pools are deleted with their Cluster, unless it is created again in time.
             22..24 => fixture.delete_owner().await,
             24 => fixture.make_owner().await,
+            25..27 => fixture.pause_owner(random.below(2) == 0).await,
+            // Every cache has observed the claim that names it by then.
+            27..30 => {
+                tokio::time::sleep(Duration::from_secs(4)).await;
+                fixture.lose(kind, &format!("p-10-0-0-{}", 1 + random.below(3))).await;
+            }
             // No effect while a pool of that name exists.
             _ => fixture.pool(pool.clone()).await,
         }
@@ -103,6 +109,7 @@ async fn history(seed: u64) -> Totals {
     }
     fixture.cluster.inject(Plan::none());
     fixture.make_owner().await;
+    fixture.pause_owner(false).await;
     fixture.wait_until_idle().await;
     totals.collected += collected(&fixture);
     fixture.wait_until_idle().await;

@@ -100,7 +100,7 @@ impl Record {
                 Version::Gone("claim", id) => drop(claims.remove(&id)),
                 Version::Gone(_, id) => drop(addresses.remove(&id)),
             }
-            if let Err(why) = holds(&claims, &addresses) {
+            if let Err(why) = holds(&claims, &addresses, &fixture.lost.lock()) {
                 panic!("seed {seed}, version {version}: {why}\n{claims:#?}\n{addresses:#?}");
             }
         }
@@ -166,10 +166,11 @@ fn claims_without_free_address(
 }
 
 /// Invariants after every write: no address has two claims, every such claim has the finalizer, and every claim names
-/// its own address.
+/// its own address, or one whose object a user removed.
 pub(super) fn holds<C: Borrow<Claim>, A: Borrow<AddressObject>>(
     claims: &BTreeMap<ObjectId, C>,
     addresses: &BTreeMap<ObjectId, A>,
+    lost: &BTreeSet<ObjectId>,
 ) -> Result<(), String> {
     let mut holders = BTreeMap::new();
     for object in addresses.values().map(Borrow::borrow) {
@@ -193,7 +194,19 @@ pub(super) fn holds<C: Borrow<Claim>, A: Borrow<AddressObject>>(
     }
     for claim in claims.values().map(Borrow::borrow).filter(|claim| !claim.deleting) {
         let Some(named) = &claim.address_name else { continue };
-        let object = addresses.get(&ObjectId::new(claim.id.kind, named)).map(Borrow::borrow);
+        let id = ObjectId::new(claim.id.kind, named);
+        let object = addresses.get(&id).map(Borrow::borrow);
+        if object.is_none() && lost.contains(&id) {
+            // A user removed it. The name shows the address; claims of both kinds share the pool.
+            let of_name = holders.values().find(|other| {
+                let other: Option<&Claim> = claims.get(**other).map(Borrow::borrow);
+                other.is_some_and(|other| other.address_name.as_ref() == Some(named))
+            });
+            if let Some(other) = of_name {
+                return Err(format!("{other} holds the address {named}, which {} names", claim.id));
+            }
+            continue;
+        }
         if object.is_none_or(|object| object.owner.as_ref() != Some(&claim.uid)) {
             return Err(format!("{} names an address of another claim", claim.id));
         }

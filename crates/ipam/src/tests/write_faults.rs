@@ -1,6 +1,6 @@
 //! Write faults: every fault is injected into every write of the scenarios.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -142,7 +142,7 @@ impl TestEnv for Scenario {
 
     fn violations(&self, state: &State) -> Vec<String> {
         let (claims, addresses) = facts(state);
-        holds(&claims, &addresses).err().into_iter().collect()
+        holds(&claims, &addresses, &BTreeSet::new()).err().into_iter().collect()
     }
 
     fn unfinished(&self, state: &State) -> Vec<String> {

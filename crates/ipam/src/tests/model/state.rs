@@ -1,6 +1,6 @@
 //! A state of the model, and every step from it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -359,7 +359,11 @@ impl State {
         if let Some(leftover) = &self.leftover {
             return Err(format!("the pool was deleted before {leftover}"));
         }
-        holds(&self.server.objects.claims, &self.server.objects.addresses)
+        holds(
+            &self.server.objects.claims,
+            &self.server.objects.addresses,
+            &BTreeSet::new(),
+        )
     }
 
     /// Invariants of final states.
