@@ -12,6 +12,9 @@ use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::meta::Condition;
 use metal3_runtime::version::ResourceVersion;
 
+/// Finalizers of the API server, for the garbage collector.
+const OF_API_SERVER: [&str; 2] = ["foregroundDeletion", "orphan"];
+
 /// The API group of a claim and its address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ClaimKind {
@@ -215,12 +218,13 @@ impl Claim {
             .any(|name| name == self.id.kind.claim_finalizer())
     }
 
-    /// Whether it has other finalizers: then its address is in use, even if it is being deleted.
+    /// Whether it has finalizers of others: then its address is in use, even if it is being deleted. Those of the API server
+    /// say how it is deleted: in the foreground it waits for its address object, and that for this controller.
     #[must_use]
     pub fn has_other_finalizers(&self) -> bool {
         self.finalizers
             .iter()
-            .any(|name| name != self.id.kind.claim_finalizer())
+            .any(|name| name != self.id.kind.claim_finalizer() && !OF_API_SERVER.contains(&name.as_str()))
     }
 
     /// Whether it is being deleted and has no other finalizers.

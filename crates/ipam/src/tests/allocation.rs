@@ -208,6 +208,29 @@ fn claim_in_use_keeps_its_address_until_its_other_finalizers_are_removed() {
     assert!(server.pool().status.indexes.is_empty());
 }
 
+/// As the API server and the garbage collector leave them when claim and pool are deleted in the foreground.
+#[test]
+fn claim_in_foreground_deletion_is_released() {
+    for of_api_server in ["foregroundDeletion", "orphan"] {
+        let (mut server, mut replica) = one_replica(three());
+        server.claim(ClusterApi, "c1", json!({}));
+        replica.settle(&mut server);
+        let claim = ObjectId::new(ClusterApi, "c1");
+        let deleting = |own: &str| json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [own, of_api_server] } });
+        server.edit_claim(&claim, &deleting(ClusterApi.claim_finalizer()));
+        server.edit_pool(&deleting("ippool.ipam.metal3.io"));
+        let deleted = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } });
+        server.edit_address(&ObjectId::new(ClusterApi, "p-10-0-0-10"), &deleted);
+        replica.settle(&mut server);
+        assert!(
+            server.objects.addresses.is_empty(),
+            "its finalizer keeps claim and pool"
+        );
+        assert_eq!(server.objects.claims[&claim].finalizers(), [of_api_server]);
+        assert_eq!(server.objects.pool.as_ref().unwrap().finalizers(), [of_api_server]);
+    }
+}
+
 #[test]
 fn deleted_pool_refuses_new_claims_and_is_removed_with_the_last() {
     let (mut server, mut replica) = one_replica(three());
