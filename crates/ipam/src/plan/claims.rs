@@ -103,7 +103,10 @@ impl Planner<'_> {
             return add_finalizer(claim);
         }
         let stale = object.pool.as_deref() != Some(self.uid);
-        let repaired = (!object.complete || stale)
+        // The garbage collector removes a pool that is deleted in the foreground from the owners, and looks at it again after
+        // each write.
+        let is_kept = self.state != PoolState::Deleting;
+        let repaired = (is_kept && (!object.complete || stale))
             .then(|| documents::address_repaired(object, claim, self.owner()))
             .flatten();
         let status = self

@@ -232,6 +232,25 @@ fn claim_in_foreground_deletion_is_released() {
 }
 
 #[test]
+fn owner_that_the_garbage_collector_removed_is_not_written_again_while_the_pool_is_deleted() {
+    let (mut server, mut replica) = one_replica(three());
+    server.claim(ClusterApi, "c1", json!({}));
+    replica.settle(&mut server);
+    server.delete_pool();
+    replica.settle(&mut server);
+    let id = ObjectId::new(ClusterApi, "p-10-0-0-10");
+    let mut owners = meta_of(&server.objects.addresses[&id]).owner_references.unwrap();
+    owners.retain(|owner| owner.kind != "IPPool");
+    server.edit_address(&id, &json!({ "metadata": { "ownerReferences": owners } }));
+    let version = server.objects.addresses[&id].version().to_owned();
+    replica.settle(&mut server);
+    assert_eq!(server.objects.addresses[&id].version(), version);
+    server.delete_claim(&ObjectId::new(ClusterApi, "c1"));
+    replica.settle(&mut server);
+    assert!(server.objects.pool.is_none(), "it is released all the same");
+}
+
+#[test]
 fn deleted_pool_refuses_new_claims_and_is_removed_with_the_last() {
     let (mut server, mut replica) = one_replica(three());
     server.claim(Metal3, "c1", json!({}));
