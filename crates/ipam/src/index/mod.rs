@@ -7,7 +7,7 @@
 
 mod entry;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
 
 use metal3_domain::ip::IntervalSet;
@@ -19,6 +19,10 @@ use crate::claim::{Claim, ObjectId};
 use crate::ranges::position;
 
 pub use entry::IndexEntry;
+
+/// The number of deleted pools whose UID is kept. Users choose the names, so that all would be too many; an address
+/// object that outlives its pool appears within seconds.
+const MAX_DELETED_POOLS: usize = 1_000;
 
 /// The fields of a Cluster that a plan uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +43,8 @@ pub struct PoolIndex {
     clusters: BTreeMap<Key, Observed<ClusterState>>,
     clusters_synced: bool,
     unreadable: BTreeMap<String, BTreeSet<(&'static str, String)>>,
-    deleted_pools: BTreeMap<Key, String>,
+    /// UIDs of deleted pools, the oldest first.
+    deleted_pools: VecDeque<(Key, String)>,
 }
 
 impl PoolIndex {
@@ -96,18 +101,23 @@ impl PoolIndex {
         self.spans.insert(pool, span);
     }
 
-    /// Removes a pool. Its UID is kept for the release of its address objects.
+    /// Removes a pool. Its UID is kept for the release of its address objects, also of those that appear later.
     pub fn drop_pool(&mut self, pool: &Key, uid: Option<String>) {
         self.spans.remove(pool);
         if let Some(uid) = uid {
-            self.deleted_pools.insert(pool.clone(), uid);
+            self.deleted_pools.retain(|(deleted, _)| deleted != pool);
+            self.deleted_pools.push_back((pool.clone(), uid));
+        }
+        if self.deleted_pools.len() > MAX_DELETED_POOLS {
+            self.deleted_pools.pop_front();
         }
     }
 
     /// UID of the pool of that name whose deletion this process observed.
     #[must_use]
     pub fn deleted_pool_uid(&self, pool: &Key) -> Option<&str> {
-        self.deleted_pools.get(pool).map(String::as_str)
+        let of_pool = self.deleted_pools.iter().find(|(deleted, _)| deleted == pool);
+        of_pool.map(|(_, uid)| uid.as_str())
     }
 
     /// Another pool of the namespace with a common address.
@@ -223,5 +233,27 @@ pub fn key(namespace: &str, name: &str) -> Key {
     Key {
         namespace: namespace.to_owned(),
         name: name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deleted_pools_are_kept_up_to_a_limit() {
+        let mut index = PoolIndex::default();
+        let pool = |number: usize| key("lab", &format!("pool-{number}"));
+        for number in 0..=MAX_DELETED_POOLS {
+            for uid in ["earlier", "last"] {
+                index.put_pool(pool(number), IntervalSet::new());
+                index.drop_pool(&pool(number), Some(uid.to_owned()));
+            }
+        }
+        assert_eq!(index.deleted_pools.len(), MAX_DELETED_POOLS);
+        assert_eq!(index.deleted_pool_uid(&pool(0)), None, "the oldest");
+        for number in [1, MAX_DELETED_POOLS] {
+            assert_eq!(index.deleted_pool_uid(&pool(number)), Some("last"));
+        }
     }
 }

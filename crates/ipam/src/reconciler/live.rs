@@ -41,7 +41,7 @@ impl LiveReader {
     /// Ensures that the caches contain every address of the namespace that existed at `since`. Concurrent callers share
     /// a list. Waiting for a bookmark of the watches would be enough, but may take a minute.
     pub(super) async fn list(&self, writer: &Writer<Ipam>, namespace: &str, since: u64) -> Result<(), Fault> {
-        let lock = self.lists.lock().entry(namespace.to_owned()).or_default().clone();
+        let lock = self.lock_of(namespace);
         let mut last = lock.lock().await;
         if *last > since {
             return Ok(());
@@ -51,6 +51,15 @@ impl LiveReader {
         writer.list(&self.caches.cluster_addresses, namespace).await?;
         *last = began;
         Ok(())
+    }
+
+    fn lock_of(&self, namespace: &str) -> Arc<tokio::sync::Mutex<u64>> {
+        self.lists.lock().entry(namespace.to_owned()).or_default().clone()
+    }
+
+    /// Drops what is kept of a namespace without pools. A list that is under way is then not shared.
+    pub(super) fn forget(&self, namespace: &str) {
+        self.lists.lock().remove(namespace);
     }
 
     /// Performs the reads that a plan requires.
@@ -107,5 +116,20 @@ fn live_claim(uid: Option<String>, address_name: Option<String>) -> Observed<Liv
             address_name: address_name.filter(|name| !name.is_empty()),
         }),
         None => Observed::Unknown(UnknownReason::Unreadable("it has no UID".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn namespace_without_pools_leaves_nothing() {
+        let reader = LiveReader::new(Caches::default());
+        for namespace in ["a", "b"] {
+            drop(reader.lock_of(namespace));
+        }
+        reader.forget("a");
+        assert_eq!(reader.lists.lock().keys().collect::<Vec<_>>(), ["b"]);
     }
 }

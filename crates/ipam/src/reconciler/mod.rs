@@ -181,7 +181,11 @@ impl Pools {
             live_reads,
             now: self.now(),
         });
+        let is_last = pool.is_none() && index.pools_in_namespace(&key.namespace).is_empty();
         drop(index);
+        if is_last {
+            self.live_reader.forget(&key.namespace);
+        }
         self.metrics.set(key, counts.as_ref(), pool.is_some());
         plan
     }
