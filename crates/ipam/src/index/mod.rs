@@ -196,6 +196,13 @@ impl PoolIndex {
         }
     }
 
+    /// Whether a Cluster exists that cannot be read.
+    #[must_use]
+    pub fn is_cluster_unreadable(&self, namespace: &str, name: &str) -> bool {
+        let state = self.clusters.get(&key(namespace, name));
+        matches!(state, Some(Observed::Unknown(UnknownReason::Unreadable(_))))
+    }
+
     /// Records whether an object is readable. An unreadable object may use any address of its namespace.
     pub fn set_readable(&mut self, kind: &'static str, object: &Key, readable: bool) {
         let unreadable = self.unreadable.entry(object.namespace.clone()).or_default();

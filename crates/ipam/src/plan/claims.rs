@@ -28,6 +28,7 @@ impl Planner<'_> {
                 return;
             }
             if self.is_claim_paused(claim) {
+                self.report_unreadable_cluster(claim, decided);
                 continue;
             }
             if claim.deleting {
@@ -179,6 +180,17 @@ impl Planner<'_> {
         }
     }
 
+    /// Says why a claim without address is skipped. A pause is shown by the Cluster.
+    fn report_unreadable_cluster(&self, claim: &Claim, decided: &mut Decisions) {
+        let Some(name) = claim.cluster.as_deref().filter(|_| !claim.paused) else {
+            return;
+        };
+        let is_unreadable = self.facts.index.is_cluster_unreadable(&self.facts.key.namespace, name);
+        if is_unreadable && !claim.deleting && claim.address_name.is_none() {
+            refuse(claim, self.facts, &unreadable_cluster(name), decided);
+        }
+    }
+
     fn needs_finalizer(&self, claim: &Claim) -> bool {
         self.rules.finalizer_first() && !claim.has_finalizer()
     }
@@ -263,6 +275,12 @@ pub(super) fn removal(object: &AddressObject) -> Action {
 fn add_finalizer(claim: &Claim) -> Option<Chain> {
     let patch = documents::claim_finalizer_added(claim)?;
     Some(Chain::of(vec![Action::PatchClaim(claim.id.clone(), patch)]))
+}
+
+/// Whether a pause of a Cluster that cannot be read allows anything is unknown.
+pub(super) fn unreadable_cluster(name: &str) -> Refusal {
+    let text = format!("Cluster {name} ({GROUP}) cannot be read, and may be paused; correct it");
+    Refusal::waiting(reason::OBJECT_UNREADABLE, text)
 }
 
 fn unknown_kind() -> Refusal {

@@ -36,6 +36,8 @@ use crate::names::reason;
 use crate::ranges::Ranges;
 use crate::rules::Rules;
 
+use claims::unreadable_cluster;
+
 pub use claims::rejected;
 pub use counts::PoolCounts;
 
@@ -199,7 +201,7 @@ impl<'a> Planner<'a> {
     fn run(&self) -> (Plan, Option<PoolCounts>) {
         let mut decided = Decisions::default();
         if self.state == PoolState::Unknown {
-            return (Plan::default(), None);
+            return (self.without_cluster(decided), None);
         }
         if let Some(patch) = self.metadata() {
             return (decided.into_plan(Some(Action::PatchPool(patch)), true), None);
@@ -217,15 +219,27 @@ impl<'a> Planner<'a> {
         self.delete_orphans(&mut decided);
         let pool = (self.facts.key, self.pool.spec.name_prefix.as_str());
         let mut allocator = Allocator::new(pool, self.ranges, (self.facts.index, self.entry), decided.pending.all());
+        self.hold_lost(&mut allocator);
         self.serve(&mut allocator, &mut decided);
         self.create(recorded, &mut decided);
-        self.hold_lost(&mut allocator);
         let counts = self.counts(&allocator, &decided);
         let first = self
             .status(&counts, &decided)
             .map(Action::PatchPoolStatus)
             .or_else(|| self.release_pool(&mut decided));
         (decided.into_plan(first, self.is_list_fresh()), Some(counts))
+    }
+
+    /// The plan while the state of the pool's Cluster is unknown: a condition, if a user must correct it.
+    fn without_cluster(&self, mut decided: Decisions) -> Plan {
+        let namespace = &self.facts.key.namespace;
+        let name = cluster_name(self.pool).filter(|name| self.facts.index.is_cluster_unreadable(namespace, name));
+        let Some(why) = name.map(unreadable_cluster) else {
+            return Plan::default();
+        };
+        let patch = self.not_ready_status(&why);
+        decided.refused = Some(why);
+        decided.into_plan(patch.map(Action::PatchPoolStatus), true)
     }
 
     /// Whether the caches contain all allocations: this process wrote the record last, or a list is younger than the

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::pending::pending_address;
 use super::{Decisions, Planner, PoolCounts, PoolState};
-use crate::allocator::Allocation;
+use crate::allocator::{Allocation, Refusal};
 use crate::claim::ClaimKind;
 use crate::documents::merged_conditions;
 use crate::names::{RELEASE_ORPHANS_ANNOTATION, condition, reason};
@@ -49,9 +49,18 @@ impl Planner<'_> {
 
     /// The patch of the paused condition; nothing else of the status changes.
     pub(super) fn paused_status(&self, why: &str) -> Option<MergePatch> {
-        let paused = self.new_condition(condition::PAUSED, true, reason::PAUSED, why);
-        let mut status = self.pool.status.clone();
-        status.conditions = merged_conditions(&status.conditions, vec![paused], &[condition::PAUSED], self.facts.now);
+        self.with_condition(self.new_condition(condition::PAUSED, true, reason::PAUSED, why))
+    }
+
+    /// The patch of a condition that says why nothing is done; nothing else of the status changes.
+    pub(super) fn not_ready_status(&self, why: &Refusal) -> Option<MergePatch> {
+        self.with_condition(self.new_condition(condition::READY, false, why.reason, why.message.clone()))
+    }
+
+    fn with_condition(&self, condition: Condition) -> Option<MergePatch> {
+        let (mut status, type_) = (self.pool.status.clone(), condition.type_.clone());
+        let owned = [type_.as_str()];
+        status.conditions = merged_conditions(&status.conditions, vec![condition], &owned, self.facts.now);
         self.status_patch(&status)
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::api_server::{ApiServer, POOL, meta_of};
 use super::replica::{Replica, one_replica};
-use crate::claim::ClaimKind::{ClusterApi, Metal3};
+use crate::claim::ClaimKind::{self, ClusterApi, Metal3};
 use crate::claim::ObjectId;
 use crate::index::ClusterState;
 use crate::names::{condition, reason};
@@ -95,6 +95,56 @@ fn paused_pool_allocates_and_releases_nothing_and_reports_it() {
         assert!(server.granted(Metal3, "c1").is_some() && server.granted(Metal3, "c2").is_none());
         let next = replica.plan(&server).next;
         assert!(matches!(next, Next::Waiting(on) if on.reason == reason::PAUSED));
+    }
+}
+
+#[test]
+fn pool_of_an_unreadable_cluster_does_nothing_and_reports_it() {
+    let (mut server, mut replica) = one_replica(of_cluster("alpha"));
+    server.change().clusters.insert("alpha".into(), cluster(false));
+    server.claim(Metal3, "c1", json!({}));
+    replica.settle(&mut server);
+    replica.unreadable = Some("alpha".to_owned());
+    server.delete_claim(&ObjectId::new(Metal3, "c1"));
+    server.writes = 0;
+    replica.settle(&mut server);
+    assert_eq!(server.writes, 1, "the condition alone");
+    let unreadable = reason::OBJECT_UNREADABLE.as_str().to_owned();
+    assert_eq!(
+        condition_of(&server, condition::READY),
+        (ConditionStatus::False, unreadable)
+    );
+    let Next::Waiting(waiting) = replica.plan(&server).next else {
+        panic!("it waits without a reason")
+    };
+    assert!(waiting.message.contains("Cluster alpha"), "{}", waiting.message);
+    replica.unreadable = None;
+    replica.settle(&mut server);
+    assert_eq!(condition_of(&server, condition::READY).0, ConditionStatus::True);
+    assert!(server.objects.addresses.is_empty());
+}
+
+#[test]
+fn claim_of_an_unreadable_cluster_on_a_shared_pool_reports_it() {
+    for kind in ClaimKind::ALL {
+        let (mut server, mut replica) = one_replica(shared_pool());
+        replica.unreadable = Some("alpha".to_owned());
+        server.claim(
+            kind,
+            "c1",
+            json!({ "labels": { "cluster.x-k8s.io/cluster-name": "alpha" } }),
+        );
+        server.claim(kind, "c2", json!({}));
+        replica.settle(&mut server);
+        let waiting = server.claim_of(kind, "c1");
+        assert_eq!(waiting.conditions[0].reason, reason::OBJECT_UNREADABLE.as_str());
+        assert!(waiting.conditions[0].message.contains("Cluster alpha"));
+        assert_eq!((waiting.error, waiting.address_name), (None, None));
+        assert!(server.granted(kind, "c2").is_some());
+        replica.unreadable = None;
+        server.change().clusters.insert("alpha".into(), cluster(false));
+        replica.settle(&mut server);
+        assert!(server.granted(kind, "c1").is_some());
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_api::meta::Time;
 use metal3_runtime::cache::Key;
-use metal3_runtime::plan::Observed;
+use metal3_runtime::plan::{Observed, UnknownReason};
 use serde_json::Value;
 
 use super::api_server::{ApiServer, NAMESPACE, Objects, POOL, Stored};
@@ -28,6 +28,8 @@ pub(super) struct Replica {
     pub(super) rules: Rules,
     /// UID of the pool whose deletion it observed.
     pub(super) deleted_pool: Option<String>,
+    /// Name of a Cluster that it cannot read.
+    pub(super) unreadable: Option<String>,
 }
 
 impl Replica {
@@ -38,6 +40,7 @@ impl Replica {
             listed: None,
             rules: Rules::ALL,
             deleted_pool: None,
+            unreadable: None,
         }
     }
 
@@ -146,6 +149,10 @@ impl Replica {
                 },
                 Observed::Present(fact.clone()),
             );
+        }
+        if let Some(name) = &self.unreadable {
+            let why = UnknownReason::Unreadable("it cannot be read".to_owned());
+            index.put_cluster(key(NAMESPACE, name), Observed::Unknown(why));
         }
         index
     }
