@@ -179,6 +179,20 @@ async fn life(ledger: &mut Ledger, machines: u32, in_detail: bool) -> Result<[u6
     Ok(whole)
 }
 
+/// A machine in a zone that gives it its data costs what another one costs.
+async fn zone(ledger: &mut Ledger, machines: u32, life: [u64; 3]) -> Result<()> {
+    let phases = phases(&Site::with_zone(Some("rack")).await?, machines).await?;
+    let phase = format!("life in a zone, {machines}");
+    for (at, (what, most)) in NAMES.iter().zip(life).enumerate() {
+        let measured = phases
+            .iter()
+            .filter_map(|requests| all(requests).get(at).copied())
+            .sum();
+        row(ledger, &phase, what, (measured, most), "the same");
+    }
+    Ok(())
+}
+
 /// The requested numbers of machines, in ascending order.
 fn sizes() -> Result<Vec<u32>> {
     let requests: Result<Vec<u32>, _> = std::env::args().skip(1).map(|size| size.parse()).collect();
@@ -200,6 +214,9 @@ async fn main() -> Result<ExitCode> {
             life(&mut ledger, machines, smallest.is_none()).await?,
             u64::from(machines),
         );
+        if smallest.is_none() {
+            zone(&mut ledger, machines, whole).await?;
+        }
         remediation::rows(&mut ledger, machines, several == 1).await?;
         let (few, least) = *smallest.get_or_insert((several, whole));
         for (what, (now, then)) in NAMES.iter().zip(whole.into_iter().zip(least)) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use metal3_api::infrastructure::names::FAILURE_DOMAIN_LABEL;
 use metal3_domain::clock::Clock;
 use metal3_runtime::clock::TimerClock;
 use metal3_sim_cluster::{Cluster, Options};
@@ -32,6 +33,8 @@ pub(crate) struct Site {
     nodes: WorkloadNodes,
     counts: RequestCounts,
     pub(crate) user: User,
+    /// The only zone: the hosts are in it, and the machines take their data from it.
+    zone: Option<&'static str>,
     _programs: JoinSet<()>,
 }
 
@@ -49,6 +52,11 @@ pub(crate) struct Requests {
 impl Site {
     /// A site with a cluster, a template and a pool, and with running programs.
     pub(crate) async fn new() -> Result<Self> {
+        Self::with_zone(None).await
+    }
+
+    /// The same, with a zone if there is one.
+    pub(crate) async fn with_zone(zone: Option<&'static str>) -> Result<Self> {
         let cluster = Cluster::start(&Options::seeded(1));
         let installed = cluster.install(&kinds());
         installed.map_err(|rejection| anyhow::anyhow!("installing the kinds: {rejection:?}"))?;
@@ -68,6 +76,7 @@ impl Site {
             cluster,
             ironic,
             nodes,
+            zone,
             _programs: programs,
         };
         site.prepare().await?;
@@ -88,10 +97,17 @@ impl Site {
                 json!({ "status": status }),
             )
             .await;
+        let mut spec = json!({ "controlPlaneEndpoint": { "host": "192.0.2.1", "port": 6443 } });
+        if let Some(zone) = self.zone {
+            let zones = json!([{ "name": zone, "dataTemplate": { "name": "tpl" } }]);
+            metal3_runtime::patch::apply(
+                &json!({ "failureDomainPolicy": "Required", "deploymentZones": zones }),
+                &mut spec,
+            );
+        }
         let metal3_cluster = json!({
             "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Cluster",
-            "metadata": { "name": CLUSTER, "ownerReferences": [owner(&cluster)] },
-            "spec": { "controlPlaneEndpoint": { "host": "192.0.2.1", "port": 6443 } },
+            "metadata": { "name": CLUSTER, "ownerReferences": [owner(&cluster)] }, "spec": spec,
         });
         self.user.make(INFRASTRUCTURE, "metal3clusters", metal3_cluster).await;
         let pool = json!({
@@ -126,7 +142,8 @@ impl Site {
         self.user.make(CORE, "secrets", login).await;
         let bmc = json!({ "address": address, "credentialsName": format!("bmc-{number}") });
         let host = json!({
-            "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "metadata": { "name": format!("host-{number}") },
+            "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+            "metadata": { "name": format!("host-{number}"), "labels": self.zone.map(|zone| json!({ FAILURE_DOMAIN_LABEL: zone })) },
             "spec": { "online": true, "bootMACAddress": mac, "bmc": bmc },
         });
         self.user.make(HOSTS, "baremetalhosts", host).await;
@@ -145,14 +162,14 @@ impl Site {
             json!({ "configRef": { "kind": "KubeadmConfig", "name": name }, "dataSecretName": format!("{name}-boot") });
         let owning = json!({
             "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "metadata": { "name": name, "labels": labels },
-            "spec": { "clusterName": CLUSTER, "bootstrap": bootstrap, "infrastructureRef": reference },
+            "spec": { "clusterName": CLUSTER, "bootstrap": bootstrap, "infrastructureRef": reference, "failureDomain": self.zone },
         });
         let owning = self.user.make(CLUSTER_API, "machines", owning).await;
         let image = json!({ "url": "http://images.example/disk.raw", "checksum": "c".repeat(64), "checksumType": "sha256", "diskFormat": "raw" });
         let machine = json!({
             "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Machine",
             "metadata": { "name": name, "labels": labels, "ownerReferences": [owner(&owning)] },
-            "spec": { "image": image, "dataTemplate": { "name": "tpl" } },
+            "spec": { "image": image, "dataTemplate": self.zone.is_none().then(|| json!({ "name": "tpl" })) },
         });
         self.user.make(INFRASTRUCTURE, "metal3machines", machine).await;
     }
