@@ -3,6 +3,8 @@
 //! A rule checks one write together with the state after it. It never waits: eventual outcomes are checked by
 //! scenarios.
 
+mod zones;
+
 use std::collections::BTreeMap;
 
 use metal3_api::cluster::names::{CONTROL_PLANE_LABEL, DEPLOYMENT_NAME_LABEL};
@@ -68,6 +70,10 @@ const RULES: &[(&str, Rule)] = &[
     ("a provisioned machine has a provisioned host", provisioned_has_host),
     ("a kept host goes to its set", kept_goes_to_its_set),
     ("a released host is kept for its set", released_is_kept),
+    (
+        "a machine is written in its zone, with its data",
+        zones::written_in_its_zone,
+    ),
     ("secrets appear only in Secrets", no_secret_leaks),
 ];
 

@@ -242,3 +242,41 @@ fn a_rewritten_or_wiped_disk_and_a_machine_that_is_off_are_reported() {
     });
     assert_eq!(rebooted, Vec::<String>::new());
 }
+
+#[test]
+fn a_machine_that_is_written_without_the_data_of_a_zone_or_outside_of_its_own_is_reported() {
+    let zone =
+        |name: &str, rack: Value| json!({ "name": name, "hostSelector": rack, "dataTemplate": { "name": "net" } });
+    let rack = json!({ "matchLabels": { "rack": "7" } });
+    let zones = json!([zone("a", rack), zone("b", Value::Null)]);
+    let written = |policy: &str, domain: &str, labels: Value, data: Value| {
+        let spec = json!({ "deploymentZones": zones, "failureDomainPolicy": policy });
+        let mut machine = named("Metal3Machine", "m", &json!({ "failureDomain": domain }));
+        machine.0["status"] = json!({ "metal3Cluster": "edge" });
+        let mut claimed = host("h", "m", "available");
+        claimed.0["metadata"]["labels"] = labels;
+        claimed.0["spec"].as_object_mut().unwrap().remove("image");
+        let mut imaged = claimed.clone();
+        imaged.0["spec"]["image"] = json!({ "url": "x" });
+        imaged.0["spec"]["metaData"] = data;
+        let cluster = named("Metal3Cluster", "edge", &spec);
+        [(cluster, false), (machine, false), (claimed, false), (imaged, false)]
+    };
+    let by_label = || json!({ "infrastructure.cluster.x-k8s.io/failure-domain": "b" });
+    let data = || json!({ "name": "d" });
+    let rule = "a machine is written in its zone";
+    one_rule(&written("Preferred", "a", by_label(), Value::Null), rule);
+    one_rule(&written("Required", "a", by_label(), data()), rule);
+    for (policy, domain, labels) in [
+        ("Preferred", "a", by_label()),
+        ("Required", "b", by_label()),
+        ("Required", "a", json!({ "rack": "7" })),
+        ("Required", "", by_label()),
+    ] {
+        assert_eq!(
+            violations(&written(policy, domain, labels, data())),
+            [""; 0],
+            "{policy} {domain}"
+        );
+    }
+}
