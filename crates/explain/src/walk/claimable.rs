@@ -37,11 +37,11 @@ impl Walk<'_> {
         let Ok(selector) = selector.transpose() else {
             return Ok(None);
         };
-        let (domain, zones) = self.place(machine)?;
+        let (domain, site) = self.place(machine)?;
         let wanted = Wanted {
             selector,
             domain,
-            zones,
+            zones: site.zones,
         };
         let hosts = self.list::<BareMetalHost>(None)?;
         if let Some(kept) = kept_for(machine, &wanted, &hosts) {
@@ -51,7 +51,7 @@ impl Walk<'_> {
         // Machines of one template have the same selector, and few domains.
         let of = wanted.domain.as_ref();
         let domain = of.map(|domain| (&domain.name, &domain.selector, domain.is_required));
-        let question = serde_json::to_string(&(&machine.spec.host_selector, domain, &wanted.zones)).unwrap_or_default();
+        let question = serde_json::to_string(&(&machine.spec.host_selector, domain, site.name)).unwrap_or_default();
         let first = self
             .snapshot
             .memo(question, || FirstUnavailable(unavailable.first(&wanted)));
@@ -60,30 +60,31 @@ impl Walk<'_> {
 
     /// The failure domain of a machine, which its Machine states, with the policy of its Metal3Cluster; and the zones, if they
     /// give the machine its data.
-    fn place(&mut self, machine: &Metal3Machine) -> Result<(Option<Domain>, Vec<DeploymentZone>), End> {
+    fn place(&mut self, machine: &Metal3Machine) -> Result<(Option<Domain>, Site), End> {
         let owner = owner::<Machine>(&machine.metadata).map(ToOwned::to_owned);
         let owner: Option<Machine> = owner.map_or(Ok(None), |of| self.find(&of))?;
         let Some(owner) = owner.map(|owner| owner.spec) else {
-            return Ok((None, Vec::new()));
+            return Ok((None, Site::default()));
         };
         let domain = owner.failure_domain.unwrap_or_default();
         let takes_data = machine.spec.takes_zone_data();
         if domain.is_empty() && !takes_data {
-            return Ok((None, Vec::new()));
+            return Ok((None, Site::default()));
         }
         let found = self.metal3_cluster_of(machine, &owner.cluster_name, &domain)?;
-        let mut spec = found.unwrap_or_default().spec;
-        let zone = spec.deployment_zones.iter().find(|zone| zone.name == domain);
+        let found = found.unwrap_or_default();
+        let (name, spec) = (found.metadata.name.unwrap_or_default(), found.spec);
+        let zones = spec.deployment_zones;
+        let zone = zones.iter().find(|zone| zone.name == domain);
         let selector = zone.and_then(selector_of).cloned();
-        if !takes_data || spec.deployment_zones.iter().all(|zone| zone.data_template.is_none()) {
-            spec.deployment_zones.clear();
-        }
         let domain = (!domain.is_empty()).then_some(Domain {
             name: domain,
             selector,
             is_required: spec.failure_domain_policy == Some(FailureDomainPolicy::Required),
         });
-        Ok((domain, spec.deployment_zones))
+        let gives = takes_data && zones.iter().any(|zone| zone.data_template.is_some());
+        let site = gives.then_some(Site { name, zones });
+        Ok((domain, site.unwrap_or_default()))
     }
 
     /// The Metal3Cluster that the machine names, that is the infrastructure of its Cluster, or that joined the Cluster: the one of
@@ -122,6 +123,13 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// The Metal3Cluster whose zones give a machine its data; empty if none do.
+#[derive(Default)]
+struct Site {
+    name: String,
+    zones: Vec<DeploymentZone>,
 }
 
 /// What a machine requires of a host.
