@@ -5,6 +5,8 @@
 //! workload cluster. A request that [`is_busy`] was not sent: the controller is enqueued when it may be, and reconciles the key
 //! after [`BUSY_POLL`] otherwise.
 
+mod connect;
+pub mod join;
 pub mod kubeconfig;
 mod labels;
 mod live;
@@ -24,10 +26,11 @@ use metal3_runtime::plan::Observed;
 pub use metal3_runtime::watch::WakeFn;
 use metal3_runtime::work::Fault;
 
+pub use connect::ConnectFn;
 pub use labels::{LabelDigest, LabelledNode};
 pub use live::LiveNode;
 pub use node::{NODE_HOST_UID_LABEL, WorkloadNode};
-pub use remote::{ConnectFn, Remote, Workload};
+pub use remote::{Remote, Workload};
 pub use repair::{Drained, NodeChange, NodeChanged, NodeRepair, NodeState, Repairs};
 pub use requests::{BUSY_MESSAGE, BUSY_POLL, Reconciled, is_busy};
 

@@ -1,16 +1,13 @@
 //! Workload clusters over the network: one watch of Nodes for each cluster with a waiting key.
 
 use std::collections::BTreeMap;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::config::Kubeconfig;
 use metal3_domain::clock::Clock;
 use metal3_runtime::access::{Permits, Role, verb};
 use metal3_runtime::cache::{Cache, Change, Key, SharedCache};
-use metal3_runtime::object_reader::Erased;
 use metal3_runtime::patch::{Changes, MergePatch};
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::role;
@@ -22,11 +19,12 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+use super::connect::{ConnectFn, kubeconfig_of};
 use super::live::{SentNode, SentPod, SentVolume};
 use super::places::{PLACES, Places, TURN};
 use super::requests::{Place, Reconciled, Requests, in_time};
 use super::waiter::{Waiter, Wakes};
-use super::{LabelDigest, LabelledNode, Node, Nodes, Request, WakeFn, WorkloadNode, Workloads, kubeconfig};
+use super::{LabelDigest, LabelledNode, Node, Nodes, Request, WakeFn, WorkloadNode, Workloads};
 
 /// The interval between attempts to reach a cluster. No event reports that one can be reached.
 const RETRY: Duration = Duration::from_secs(30);
@@ -44,10 +42,6 @@ role! {
         SentVolume: List;
     }
 }
-
-/// Creates a client from a kubeconfig.
-pub type ConnectFn =
-    Box<dyn Fn(Kubeconfig) -> Pin<Box<dyn Future<Output = Result<kube::Client, String>> + Send>> + Send + Sync>;
 
 /// A connection to one cluster. Another Secret means another connection: it contains address and credentials.
 #[derive(Clone)]
@@ -87,6 +81,7 @@ pub struct Remote<R: Role + Permits<verb::Get, Secret>> {
     wakes: Arc<Wakes>,
     of_machines: Arc<Requests>,
     of_remediations: Arc<Requests>,
+    of_clusters: Arc<Requests>,
 }
 
 impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
@@ -107,6 +102,7 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
             places,
             of_machines: Requests::new(&wakes, Waiter::Machine),
             of_remediations: Requests::new(&wakes, Waiter::Remediation),
+            of_clusters: Requests::new(&wakes, Waiter::Cluster),
             wakes,
         }
     }
@@ -135,6 +131,7 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
             self.wake(&woken);
             self.of_machines.refresh();
             self.of_remediations.refresh();
+            self.of_clusters.refresh();
         }
     }
 
@@ -154,20 +151,8 @@ impl<R: Role + Permits<verb::Get, Secret>> WatchSource for KubeconfigSource<R> {
     const RETRY: Duration = RETRY;
 
     async fn resolve(&self, cluster: &Key) -> Result<ClusterConnection, String> {
-        let secret = Key {
-            namespace: cluster.namespace.clone(),
-            name: format!("{}{}", cluster.name, kubeconfig::SUFFIX),
-        };
-        let found = self.reader.read::<Secret>(&NoCache, &secret).await;
-        let found = found.map_err(|fault| format!("Secret {} cannot be read: {}", secret.name, fault.report()))?;
-        let found = found.ok_or_else(|| {
-            format!(
-                "waiting for Secret {} with the way into the workload cluster",
-                secret.name
-            )
-        })?;
-        let found = Erased::new(found);
-        let config = kubeconfig::read(&found).map_err(|why| format!("Secret {}: {why}", secret.name))?;
+        let found = kubeconfig_of(&self.reader, cluster).await;
+        let (found, config) = found.map_err(|why| why.to_string())?;
         let client = (self.open)(config).await.map_err(|why| unreachable_message(&why))?;
         Ok(ClusterConnection {
             secret: (found.metadata.uid.clone(), found.metadata.resource_version.clone()),
@@ -342,11 +327,21 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
         match waiter {
             Waiter::Machine(key) => self.of_machines.leave(key),
             Waiter::Remediation(key) => self.of_remediations.leave(key),
+            Waiter::Cluster(key) => self.of_clusters.leave(key),
         }
     }
 
     pub(super) const fn of_remediations(&self) -> &Arc<Requests> {
         &self.of_remediations
+    }
+
+    pub(super) const fn of_clusters(&self) -> &Arc<Requests> {
+        &self.of_clusters
+    }
+
+    pub(super) const fn source(&self) -> (&Writer<R>, &ConnectFn) {
+        let source = self.nodes.source();
+        (&source.reader, &source.open)
     }
 
     fn reached(
