@@ -38,6 +38,8 @@ pub enum WorkloadChange {
     DeleteNode(String),
     /// Creates a bootstrap token, `id.secret`.
     Token(String),
+    /// Creates objects that do not exist, each in its collection.
+    Objects(Vec<(String, Value)>),
 }
 
 /// Adds a finalizer, unless the object has it or is being deleted.

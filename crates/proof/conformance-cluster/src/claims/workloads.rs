@@ -16,6 +16,7 @@ pub(super) fn rows() -> Vec<Claim> {
         "kinds", "EndpointSlice", "the address type is required and immutable, and generations count" => endpoint_slice;
         "kinds", "Pod", "containers are required, it is pending, and it has a status path" => pod;
         "kinds", "Pod", "a field selector selects Pods by Node" => pods_of_node;
+        "kinds", "RoleBinding", "it and the one without a namespace have no generation and are read by name" => bindings;
         "kinds", "VolumeAttachment", "it has no namespace and no generation" => volume_attachment;
     }
 }
@@ -172,6 +173,31 @@ async fn pods_of_node(s: Subject) -> CheckResult {
         .get(&format!("/api/v1/pods?fieldSelector=spec.nodeName%3D{node}"))
         .await?;
     expect("names", list.names().join(" "), "b".into())
+}
+
+async fn bindings(s: Subject) -> CheckResult {
+    const GROUP: &str = "rbac.authorization.k8s.io";
+    let role = json!({"apiGroup": GROUP, "kind": "ClusterRole", "name": "nothing"});
+    let subject = json!({"apiGroup": GROUP, "kind": "Group", "name": "no-one"});
+    let places = [
+        format!("/apis/{GROUP}/v1/namespaces/{}/rolebindings", s.namespace()),
+        format!("/apis/{GROUP}/v1/clusterrolebindings"),
+    ];
+    for place in places {
+        // Names of these kinds may contain colons.
+        let name = format!("of:{}", s.namespace());
+        let path = format!("{place}/{name}");
+        let reply = s.get(&path).await?;
+        expect("absent", reply.code, 404)?;
+        let body = json!({"metadata": {"name": name}, "roleRef": role, "subjects": [subject]});
+        let reply = s.post(&place, &body).await?;
+        reply.expect("made", 201, "/metadata/generation", Value::Null)?;
+        let reply = s.get(&path).await?;
+        reply.holds("role", "/roleRef/name", "nothing")?;
+        let reply = s.delete(&path, &Value::Null).await?;
+        expect("deleted", reply.code, 200)?;
+    }
+    Ok(())
 }
 
 async fn volume_attachment(s: Subject) -> CheckResult {

@@ -1,11 +1,12 @@
 //! A control plane that a cloud runs: without machines, with an endpoint that the cloud assigns.
 //!
 //! Providers differ in when they publish the endpoint, so `spec.says` is one of `Before` (before initialization, as the
-//! contract requires), `After`, and `Never`: then only the Cluster gets it.
+//! contract requires), `After`, and `Never`: then only the Cluster gets it. `spec.lacks` names the objects for `kubeadm join` that the
+//! cloud does not provide, or `all`.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::secrets;
+use super::{requisites, secrets};
 use crate::core::paused;
 use crate::kinds::{CLUSTER, MANAGED_CONTROL_PLANE};
 use crate::view::{Object, Snapshot, endpoint};
@@ -51,17 +52,25 @@ pub(crate) fn reconcile(snapshot: &Snapshot, plane: &Object) -> Vec<Write> {
         _ => {}
     }
     due.extend(secrets(snapshot, MANAGED_CONTROL_PLANE, plane, cluster, &at));
-    due.extend(update_status(snapshot, plane));
+    let lacks = plane.part("/spec/lacks");
+    let lacks = lacks.as_array().cloned().unwrap_or_default();
+    let names: Vec<&str> = lacks.iter().filter_map(Value::as_str).collect();
+    let lacks = json!(lacks);
+    if plane.at("/status/lacks") != Some(&lacks) {
+        due.push(Write::Workload(at, requisites::except(&names)));
+    }
+    due.extend(update_status(snapshot, plane, &lacks));
     due
 }
 
-fn update_status(snapshot: &Snapshot, plane: &Object) -> Option<Write> {
+fn update_status(snapshot: &Snapshot, plane: &Object, lacks: &Value) -> Option<Write> {
     let conditions = Conditions::of(plane, snapshot.now)
         .set("Paused", "False", "NotPaused", "")
         .set("Ready", "True", "Ready", "")
         .set("Available", "True", "Available", "");
     let new_status = json!({
         "initialization": { "controlPlaneInitialized": true }, "externalManagedControlPlane": true,
+        "lacks": lacks,
         "conditions": conditions.into_value(),
     });
     status(MANAGED_CONTROL_PLANE, plane, new_status)

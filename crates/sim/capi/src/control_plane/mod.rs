@@ -3,6 +3,7 @@
 pub(crate) mod hosted;
 pub(crate) mod kubeadm;
 pub(crate) mod managed;
+mod requisites;
 
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use serde_json::{Value, json};

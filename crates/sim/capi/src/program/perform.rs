@@ -58,6 +58,11 @@ async fn write_to_workload(parts: &Parts, at: &str, change: &WorkloadChange) -> 
         WorkloadChange::Stop => parts.workloads.stop(at),
         WorkloadChange::Node(name, change) => drop(send(&client, Method::PATCH, &node(name), change).await?),
         WorkloadChange::DeleteNode(name) => drop(send(&client, Method::DELETE, &node(name), &json!({})).await?),
+        WorkloadChange::Objects(objects) => {
+            for (path, object) in objects {
+                drop(send(&client, Method::POST, path, object).await?);
+            }
+        }
         WorkloadChange::Token(token) => {
             let (id, secret) = token.split_once('.').unwrap_or((token, ""));
             let object = json!({

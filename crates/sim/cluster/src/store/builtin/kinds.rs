@@ -3,7 +3,7 @@
 use crate::store::kind::{CRD_GROUP, CRD_PLURAL, Kind, Origin, Version};
 
 /// By kind, what is not checked, not defaulted or not stored. Part of the committed matrix.
-pub const TAKEN_AS_GIVEN: [(&str, &str); 13] = [
+pub const TAKEN_AS_GIVEN: [(&str, &str); 15] = [
     ("Namespace", "spec and status; no managed fields"),
     ("Node", "everything; no taint is added; no managed fields"),
     (
@@ -30,6 +30,14 @@ pub const TAKEN_AS_GIVEN: [(&str, &str); 13] = [
     ),
     ("VolumeAttachment", "everything; no managed fields"),
     (
+        "RoleBinding",
+        "everything; nothing is authorized by it; no managed fields",
+    ),
+    (
+        "ClusterRoleBinding",
+        "everything; nothing is authorized by it; no managed fields",
+    ),
+    (
         "Lease",
         "the holder; `strategy` and `preferredHolder` are dropped as by a server without coordinated election",
     ),
@@ -53,7 +61,7 @@ struct BuiltIn {
     generations: bool,
 }
 
-const BUILT_IN: [BuiltIn; 13] = [
+const BUILT_IN: [BuiltIn; 15] = [
     core("Namespace", "namespaces", &["ns"], false, true),
     core("Node", "nodes", &["no"], false, true),
     core("Secret", "secrets", &[], true, false),
@@ -73,6 +81,14 @@ const BUILT_IN: [BuiltIn; 13] = [
     BuiltIn {
         group: "storage.k8s.io",
         ..core("VolumeAttachment", "volumeattachments", &[], false, true)
+    },
+    BuiltIn {
+        group: "rbac.authorization.k8s.io",
+        ..core("RoleBinding", "rolebindings", &[], true, false)
+    },
+    BuiltIn {
+        group: "rbac.authorization.k8s.io",
+        ..core("ClusterRoleBinding", "clusterrolebindings", &[], false, false)
     },
     BuiltIn {
         group: "coordination.k8s.io",
