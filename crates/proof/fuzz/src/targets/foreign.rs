@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
 use metal3_capi::workload::WorkloadNode;
+use metal3_capi::workload::join::SentConfig;
 use metal3_capm3::cluster::sources::ForeignObject;
 use metal3_hosts::node::AgentNetwork;
 use metal3_runtime::cache::Item;
@@ -18,7 +19,7 @@ const HIDDEN: &str = "hunter2";
 /// Most Nodes of a list here.
 const MOST: usize = 4;
 
-static TARGETS: [Target; 5] = [
+static TARGETS: [Target; 6] = [
     Target::json(
         "workload-node",
         NODE,
@@ -50,6 +51,13 @@ static TARGETS: [Target; 5] = [
         },
         answers_alike,
         &["idle: Some", "ingress: Some", "port: Some"],
+    ),
+    Target::json(
+        "join-requisite",
+        REQUISITE,
+        requisite,
+        requisite_is_small,
+        &["kubeconfig true", "cluster true", "kubelet true"],
     ),
     Target::text(
         "secret-map",
@@ -194,6 +202,38 @@ const SOURCE: &[&str] = &[
     "lastTransitionTime",
     "2026-01-31T12:00:00Z",
 ];
+
+const REQUISITE: &[&str] = &[
+    "metadata",
+    "name",
+    "cluster-info",
+    "data",
+    "kubeconfig",
+    "ClusterConfiguration",
+    "kubelet",
+    " ",
+    "x",
+    HIDDEN,
+];
+
+/// What is read of a ConfigMap that a machine needs to join.
+fn requisite(input: &[u8]) -> Answer {
+    Answer::of(serde_json::from_slice::<SentConfig>(input), |sent| {
+        let (kubeconfig, cluster, kubelet) = sent.has_keys();
+        format!("kubeconfig {kubeconfig} cluster {cluster} kubelet {kubelet}")
+    })
+}
+
+/// Of all that a server sends, a name and three bits are kept.
+fn requisite_is_small(input: &[u8], answer: &Answer, parse: Parse<'_>) -> Result<(), String> {
+    if let Ok(sent) = serde_json::from_slice::<SentConfig>(input) {
+        let size = texts(&serde_json::to_value(&sent).map_err(|error| error.to_string())?);
+        if size > 253 {
+            return Err(format!("{size} bytes are kept"));
+        }
+    }
+    answers_alike(input, answer, parse)
+}
 
 const MAP: &[&str] = &[
     "a: b\n",
