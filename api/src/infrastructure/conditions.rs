@@ -21,6 +21,8 @@ pub mod cluster {
     pub const ENDPOINT_RENDERED: &str = "ControlPlaneEndpointRendered";
     /// Whether the data templates of the deployment zones exist.
     pub const ZONES_READY: &str = "DeploymentZonesReady";
+    /// Whether workers can join the control plane of another provider.
+    pub const JOIN_PREFLIGHT: &str = "WorkerJoinPreflight";
 
     reasons! {
         /// The endpoint is not valid.
@@ -103,6 +105,16 @@ pub mod cluster {
         pub REASON_DATA_TEMPLATE_NOT_FOUND = "DataTemplateNotFound";
         /// The data template of a zone cannot be read.
         pub REASON_DATA_TEMPLATE_UNREADABLE = "DataTemplateUnreadable";
+        /// What workers need to join is in the workload cluster.
+        pub REASON_REQUISITES_FOUND = "JoinRequisitesFound";
+        /// Something that workers need to join is not there.
+        pub REASON_REQUISITES_MISSING = "JoinRequisitesMissing";
+        /// There is no kubeconfig of the workload cluster, or it cannot be used.
+        pub REASON_KUBECONFIG_UNUSABLE = "KubeconfigUnusable";
+        /// The credentials of the kubeconfig may not read what workers need.
+        pub REASON_WORKLOAD_FORBIDDEN = "WorkloadClusterForbidden";
+        /// The workload cluster does not answer, or answers with an error.
+        pub REASON_WORKLOAD_UNREACHABLE = "WorkloadClusterUnreachable";
     }
 }
 

@@ -117,6 +117,8 @@ pub struct Options {
     pub adopts_namesakes: bool,
     /// Whether idle Kamaji control planes are woken by an annotation.
     pub wakes_control_planes: bool,
+    /// Whether workload clusters of other providers' control planes are looked at before machines join them.
+    pub looks_before_joins: bool,
     /// Whether the login of Ironic may be sent without encryption.
     pub insecure_ironic: bool,
     /// Whether fake hosts are accepted.
@@ -210,6 +212,7 @@ impl Reader<'_> {
             deprovision_budget: self.count("deprovision-budget"),
             adopts_namesakes: given.switch("adopt-same-name-clusters"),
             wakes_control_planes: given.switch("nudge-control-plane"),
+            looks_before_joins: given.switch("join-preflight"),
             insecure_ironic: given.switch("allow-insecure-ironic"),
             fake_hardware: given.switch("lab-fake-hardware"),
             objectives: self.objectives(),
@@ -341,7 +344,6 @@ impl Reader<'_> {
         })
     }
 
-    /// An integer in a range.
     fn number(&mut self, flag: &'static str, range: std::ops::RangeInclusive<usize>) -> Option<usize> {
         let text = self.given.text(flag);
         let number = text.parse().ok().filter(|number| range.contains(number));
@@ -352,12 +354,10 @@ impl Reader<'_> {
         number
     }
 
-    /// A number of workers.
     fn workers(&mut self, flag: &'static str) -> usize {
         self.number(flag, 1..=10_000).unwrap_or(1)
     }
 
-    /// A count.
     fn count(&mut self, flag: &'static str) -> u32 {
         let number = self.number(flag, 0..=1_000_000);
         number.and_then(|number| u32::try_from(number).ok()).unwrap_or_default()

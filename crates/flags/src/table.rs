@@ -138,6 +138,12 @@ pub const TABLE: &[Flag] = &[
         "Serve metrics without TLS and authentication, and nothing else",
     ),
     number(IPAM, "ippool-concurrency", "10", "Concurrent reconciles of pools"),
+    switch(
+        NO_GO_MANAGER,
+        "join-preflight",
+        "Look, with the kubeconfig of a Cluster whose control plane is not of kubeadm, for what its workers need to join; the \
+         condition `WorkerJoinPreflight` of the Metal3Cluster names what is missing. Nothing waits for it",
+    ),
     number(ALL, "kube-api-burst", "30", "Burst of requests, with `--kube-api-qps`"),
     number(
         ALL,

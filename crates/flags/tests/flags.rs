@@ -215,11 +215,13 @@ fn capm3_flags_have_the_go_manager_s_defaults() {
     );
     assert_eq!(usual.workload_pace, None);
     assert_eq!((usual.adopts_namesakes, usual.wakes_control_planes), (false, false));
+    assert!(!usual.looks_before_joins);
     let line = "--controllers=capm3 --webhook-port=9443 --enable-bmh-name-based-preallocation=true \
                 --diagnostics-address=:8443 --insecure-diagnostics=false --metal3cluster-concurrency=1 \
                 --metal3machine-concurrency=2 --metal3datatemplate-concurrency=3 --metal3data-concurrency=4 \
                 --clustercache-client-qps=5 --clustercache-client-burst=6 --skip-crd-migration-phases=All \
-                --metal3machinetemplate-concurrency=6 --metal3remediation-concurrency=5 --adopt-same-name-clusters --nudge-control-plane";
+                --metal3machinetemplate-concurrency=6 --metal3remediation-concurrency=5 --adopt-same-name-clusters --nudge-control-plane \
+                --join-preflight";
     let given = options(line);
     assert_eq!(
         (given.at_once, given.names_claims_by_host),
@@ -227,6 +229,7 @@ fn capm3_flags_have_the_go_manager_s_defaults() {
     );
     assert_eq!((given.pace, given.workload_pace), (None, Some((5.0, 6))));
     assert_eq!((given.adopts_namesakes, given.wakes_control_planes), (true, true));
+    assert!(given.looks_before_joins);
     assert_eq!(given.warnings.len(), 1, "{:?}", given.warnings);
     assert_eq!(options("--controllers=ipam,capm3,hosts").controllers, Owner::ALL);
 }

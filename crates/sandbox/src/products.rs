@@ -1,8 +1,11 @@
 //! Starts the controllers of all products on the simulators, without sockets.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
+use kube::client::Body;
 use kube::config::Kubeconfig;
+use metal3_capi::workload::join::{JoinChecks, Joins};
 use metal3_capi::workload::{ConnectFn, Remote, Repairs};
 use metal3_capm3::capacity::reconciler as capacity;
 use metal3_capm3::cluster::reconciler as clusters;
@@ -24,6 +27,7 @@ use metal3_runtime::write::{Mode, Writer};
 use metal3_sim_capi::workload::{WorkloadClusters, WorkloadServers as _};
 use metal3_sim_cluster::Cluster;
 use parking_lot::Mutex;
+use serde_json::json;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -41,6 +45,8 @@ pub(super) struct Products {
     pub(super) workloads: WorkloadClusters,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) deprovision_budget: DeprovisionBudget,
+    /// Whether workload clusters are looked at before machines join them.
+    pub(super) looks_before_joins: bool,
     /// The metrics of the running products.
     pub(super) metrics: Arc<Mutex<Metrics>>,
 }
@@ -150,6 +156,7 @@ impl Products {
                 watch_filter: None,
                 adopts_namesakes: false,
                 touch_writer: None,
+                join_checks: self.join_checks(&workloads),
                 workers: WORKERS,
             },
             writer.clone(),
@@ -178,6 +185,11 @@ impl Products {
             );
             futures::join!(work, workloads.run(stop.clone()), sources.run(stop), publisher.run());
         });
+    }
+
+    fn join_checks(&self, workloads: &Arc<Remote<Machines>>) -> Option<Arc<dyn JoinChecks>> {
+        let checks = || -> Arc<dyn JoinChecks> { Arc::new(Joins::new(Arc::clone(workloads))) };
+        self.looks_before_joins.then(checks)
     }
 
     fn templates(
@@ -273,17 +285,42 @@ fn open(workloads: &WorkloadClusters) -> ConnectFn {
     Box::new(move |config: Kubeconfig| {
         let workloads = workloads.clone();
         Box::pin(async move {
+            let users = config.auth_infos.iter().filter_map(|user| user.auth_info.as_ref());
+            let has_credentials = users.clone().any(|user| user.token.is_some());
             let server = config.clusters.into_iter().find_map(|cluster| cluster.cluster?.server);
             let server = server.ok_or("the kubeconfig names no server")?;
             let endpoint = server.strip_prefix("https://").unwrap_or(&server);
             let mut changes = workloads.changes();
             loop {
                 if let Some(cluster) = workloads.at(endpoint) {
-                    return Ok(cluster.client("capm3"));
+                    return Ok(match has_credentials {
+                        true => cluster.client("capm3"),
+                        false => without_credentials(&cluster).await,
+                    });
                 }
                 // The cluster exists once its first machine is up: waiting for that replaces retries.
                 changes.changed().await;
             }
         })
     })
+}
+
+/// A client without credentials. The simulated API server has no authorization: this asks for the binding that permits such a
+/// client to read what it needs to join, and refuses everything without it.
+async fn without_credentials(cluster: &Cluster) -> kube::Client {
+    const BINDING: &str =
+        "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-public/rolebindings/kubeadm:bootstrap-signer-clusterinfo";
+    if let Ok(request) = http::Request::get(BINDING).body(Vec::new()) {
+        let client = cluster.client("anonymous");
+        if client.request::<serde_json::Value>(request).await.is_ok() {
+            return client;
+        }
+    }
+    let refused = tower::service_fn(|_: http::Request<Body>| async {
+        let status = json!({ "kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403 });
+        let mut response = http::Response::new(Body::from(status.to_string().into_bytes()));
+        *response.status_mut() = http::StatusCode::FORBIDDEN;
+        Ok::<_, Infallible>(response)
+    });
+    kube::Client::new(refused, "default")
 }

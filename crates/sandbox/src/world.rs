@@ -50,6 +50,8 @@ pub struct Setup {
     pub deprovision_budget: u32,
     /// Whether the API server still serves v1beta1 of Cluster API.
     pub serves_v1beta1: bool,
+    /// Whether the flag `--join-preflight` is set.
+    pub looks_before_joins: bool,
 }
 
 impl Setup {
@@ -65,6 +67,7 @@ impl Setup {
             automated: true,
             deprovision_budget: DeprovisionBudget::default().limit,
             serves_v1beta1: true,
+            looks_before_joins: false,
         }
     }
 
@@ -164,6 +167,7 @@ impl World {
             workloads: workloads.clone(),
             clock: Arc::clone(clock),
             metrics: Arc::clone(&metrics),
+            looks_before_joins: setup.looks_before_joins,
             deprovision_budget: DeprovisionBudget {
                 limit: setup.deprovision_budget,
                 ..DeprovisionBudget::default()

@@ -68,6 +68,7 @@ fn start_machines(environment: &Environment<'_>, tasks: &mut JoinSet<()>) {
         workloads: Arc::new(environment.nodes.clone()),
         with_data: true,
         touches_control_planes: false,
+        join_checks: None,
         metrics: Metrics::new(),
         workers: WORKERS,
     };

@@ -7,7 +7,7 @@ use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_api::meta::Time;
 use metal3_runtime::plan::Observed;
 
-use super::ZoneTemplate;
+use super::{JoinFacts, ZoneTemplate};
 use crate::endpoint::held_claims::HeldClaims;
 use crate::endpoint::rendered::{Digester, RenderedSecret};
 use crate::endpoint::source::{SourceState, SourceValues, WantedSources};
@@ -36,6 +36,8 @@ pub struct Facts {
     pub digester: Digester,
     /// The data templates of the object's deployment zones.
     pub zone_templates: Vec<ZoneTemplate>,
+    /// What workers find in the workload cluster.
+    pub join: JoinFacts,
     /// Whether idle control planes are touched.
     pub touches_control_planes: bool,
     /// What the API server answered in this reconcile.

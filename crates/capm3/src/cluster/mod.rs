@@ -7,10 +7,11 @@
 //!
 //! Invariants: `provisioned` never reverts; nothing is written for an object that is externally managed or moved away,
 //! and only its status while it is paused; an unreadable Cluster does not count as deleted; an object without extension
-//! fields is written as by the Go manager.
+//! fields is written as by the Go manager, unless the [preflight of joins](join) is enabled.
 
 mod action;
 mod facts;
+pub(crate) mod join;
 mod plan;
 pub mod reconciler;
 pub mod sources;
@@ -28,6 +29,7 @@ use crate::machine::resolve::joins;
 
 pub use action::{Action, DeletedPlan, Plan, Read};
 pub use facts::{EndpointWrite, Facts, Results, WriteResult};
+pub use join::JoinFacts;
 pub use plan::{counts_descendants, is_namesake, plan, plan_deleted};
 pub use zones::ZoneTemplate;
 

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use metal3_capi::workload::Workloads;
+use metal3_capi::workload::join::JoinChecks;
 use metal3_domain::clock::Clock;
 use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
@@ -37,6 +38,8 @@ pub struct Standalone {
     pub with_data: bool,
     /// Whether to trigger reconciles of idle control planes.
     pub touches_control_planes: bool,
+    /// Looks at workload clusters before machines join them, if enabled.
+    pub join_checks: Option<Arc<dyn JoinChecks>>,
     /// Receives the metrics of the controllers.
     pub metrics: Metrics,
     /// Workers per controller.
@@ -106,6 +109,7 @@ impl Standalone {
                 watch_filter: None,
                 adopts_namesakes: false,
                 touch_writer,
+                join_checks: self.join_checks.clone(),
                 workers: self.workers,
             },
             writer.clone(),

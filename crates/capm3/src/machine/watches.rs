@@ -14,6 +14,7 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
 use metal3_capi::pause;
 use metal3_runtime::cache::{Change, Key};
 
+use crate::cluster::join::join_condition;
 use crate::controller::caches::{ClusterIndexes, RelatedKeys, consumer, is_cluster_unchanged, old_and_new};
 
 impl RelatedKeys {
@@ -131,8 +132,10 @@ fn is_same_for_machines(old: &Metal3Cluster, new: &Metal3Cluster) -> bool {
         let annotations = one.metadata.annotations.as_ref();
         annotations.and_then(|annotations| annotations.get(LABEL_PREFIXES_ANNOTATION).cloned())
     };
+    // A machine without a host names the condition.
+    let joins = |one: &Metal3Cluster| join_condition(one).map(|found| found.status);
     let is_skipped = |one: &Metal3Cluster| pause::is_reconcile_skipped(&one.metadata);
-    let reads = |one: &Metal3Cluster| (is_skipped(one), prefixes(one), spec(one));
+    let reads = |one: &Metal3Cluster| (is_skipped(one), prefixes(one), spec(one), joins(one));
     let (before, after) = (&old.metadata, &new.metadata);
     // Labels and owners decide which Cluster's machines it serves.
     (&before.labels, &before.owner_references) == (&after.labels, &after.owner_references) && reads(old) == reads(new)

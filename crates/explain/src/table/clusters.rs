@@ -228,6 +228,47 @@ pub(super) const ROWS: &[Row] = &[
             "Correct the Metal3DataTemplate.",
         ],
     ),
+    done(
+        "JoinRequisitesFound",
+        "Workers can join",
+        "What is looked for in the workload cluster is there.",
+    ),
+    user(
+        Severity::Warning,
+        [
+            "JoinRequisitesMissing",
+            "The control plane lacks what workers need",
+            "Machines may never become Nodes. The message names the objects.",
+            "Create them as the message says, or use the bootstrap provider of the control plane.",
+        ],
+    ),
+    user(
+        Severity::Warning,
+        [
+            "KubeconfigUnusable",
+            "The kubeconfig cannot be used",
+            "The message names the Secret.",
+            "Correct it.",
+        ],
+    ),
+    user(
+        Severity::Warning,
+        [
+            "WorkloadClusterForbidden",
+            "The kubeconfig may not read it",
+            "Whether workers can join is not known.",
+            "Permit what the message names.",
+        ],
+    ),
+    user(
+        Severity::Warning,
+        [
+            "WorkloadClusterUnreachable",
+            "The workload cluster does not answer",
+            "Whether workers can join is not known.",
+            "Check address and network.",
+        ],
+    ),
     user(
         Severity::Warning,
         [

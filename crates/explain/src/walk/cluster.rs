@@ -21,7 +21,7 @@ const CONTROL_PLANE_LABEL: &str = "cluster.x-k8s.io/control-plane";
 const CLUSTER_LABEL: &str = "cluster.x-k8s.io/cluster-name";
 
 /// What a Metal3Cluster is not ready for, causes first.
-const ORDER: [Bad; 8] = [
+const ORDER: [Bad; 9] = [
     (conditions::PAUSED, ConditionStatus::True),
     (conditions::ATTACHED, ConditionStatus::False),
     (conditions::ENDPOINT_READY, ConditionStatus::False),
@@ -30,6 +30,7 @@ const ORDER: [Bad; 8] = [
     (conditions::ZONES_READY, ConditionStatus::False),
     (conditions::ENDPOINT_DRIFTED, ConditionStatus::True),
     (conditions::READY, ConditionStatus::False),
+    (conditions::JOIN_PREFLIGHT, ConditionStatus::False),
 ];
 
 impl Walk<'_> {

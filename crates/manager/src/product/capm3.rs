@@ -5,6 +5,7 @@ use std::sync::Arc;
 use metal3_api::cluster::names::{GROUP as CLUSTER_API, IPAM_GROUP};
 use metal3_api::infrastructure::v1beta2::Metal3Remediation;
 use metal3_api::{infrastructure, metal3};
+use metal3_capi::workload::join::{JoinChecks, Joins};
 use metal3_capi::workload::{Remote, Repairs};
 use metal3_capm3::capacity::reconciler as capacity;
 use metal3_capm3::cluster::reconciler as clusters;
@@ -121,7 +122,9 @@ fn controllers(session: &Session, all: AllCaches, write_access: WriteAccess) -> 
     ));
     // Subscribes before any cache is filled.
     let cluster = cluster_parts(session, &caches, &data, (&sources, &events), control_plane_writer);
-    let clusters = clusters::controller(cluster, writer.clone());
+    let looks = options.looks_before_joins;
+    let join_checks = looks.then(|| -> Arc<dyn JoinChecks> { Arc::new(Joins::new(Arc::clone(&workloads))) });
+    let clusters = clusters::controller(clusters::Parts { join_checks, ..cluster }, writer.clone());
     let remediation = remediation_parts(session, remediations, &caches, (&workloads, &events));
     let remediations = remediation::controller(remediation, of_remediations);
     let machine_templates = capacity::controller(capacity_parts(session, &caches), writer.clone());
@@ -167,6 +170,7 @@ fn cluster_parts(
         watch_filter: options.watch_filter.clone(),
         adopts_namesakes: options.adopts_namesakes,
         touch_writer,
+        join_checks: None,
         workers: options.at_once.clusters,
     }
 }

@@ -214,18 +214,13 @@ impl<R: Role + Permits<verb::Get, Secret>> JoinChecks for Joins<R> {
         Box::pin(async move {
             let op = || format!("look at the workload cluster of {}", question.cluster);
             let place = self.0.of_clusters().begin(&question.cluster, waiter, op)?;
-            let look = Look {
-                place,
-                until: Instant::now() + LOOK_TIMEOUT,
-                mode: self.0.source().0.mode(),
-            };
-            Ok(self.report(question, &look).await)
+            Ok(self.report(question, place).await)
         })
     }
 }
 
 impl<R: Role + Permits<verb::Get, Secret>> Joins<R> {
-    async fn report(&self, question: &JoinQuestion, look: &Look<'_>) -> JoinReport {
+    async fn report(&self, question: &JoinQuestion, place: Place<'_>) -> JoinReport {
         let (reader, open) = self.0.source();
         let config = match kubeconfig_of(reader, &question.cluster).await {
             Ok((_, config)) => config,
@@ -235,6 +230,11 @@ impl<R: Role + Permits<verb::Get, Secret>> Joins<R> {
             }
             // The message of a failed read contains a text of this API server only.
             Err(why) => return JoinReport::of(Server::NoAccess(why.to_string())),
+        };
+        let look = Look {
+            place,
+            until: Instant::now() + LOOK_TIMEOUT,
+            mode: reader.mode(),
         };
         let endpoint = question.endpoint.as_ref();
         let anonymous = endpoint.and_then(|(host, port)| anonymous::kubeconfig(&config, host, *port));

@@ -20,6 +20,7 @@ use super::action::{Action, DeletedPlan, Plan, Read};
 use super::facts::Facts;
 use super::{ClusterLink, is_primary};
 use crate::endpoint::held_claims::HeldClaims;
+use crate::endpoint::resolve::earlier;
 
 use attach::{Attachment, attachment, is_cluster, is_leaving, uses_extensions};
 use draft::{Draft, patch_object};
@@ -50,9 +51,11 @@ fn draft(facts: &Facts) -> Draft {
     if object.metadata.deletion_timestamp.is_some() {
         return deletion(facts);
     }
+    let draft = live(facts);
     Draft {
         release: facts.held_claims.releasable(object, facts.cluster()),
-        ..live(facts)
+        requeue_after: earlier(draft.requeue_after, facts.join.recheck),
+        ..draft
     }
 }
 

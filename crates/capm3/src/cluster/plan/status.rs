@@ -60,6 +60,7 @@ const EVENT_RULES: &[EventRule] = &[
     EventRule::warning(cluster::ENDPOINT_RENDERED, cluster::REASON_SECRET_NOT_OURS),
     EventRule::warning(cluster::ENDPOINT_RENDERED, cluster::REASON_SECRET_REFUSED),
     EventRule::warning(cluster::ZONES_READY, cluster::REASON_DATA_TEMPLATE_NOT_FOUND),
+    EventRule::warning(cluster::JOIN_PREFLIGHT, cluster::REASON_REQUISITES_MISSING),
     EventRule::warning(cluster::ENDPOINT_DRIFTED, cluster::REASON_SOURCE_CHANGED),
     EventRule::warning(cluster::ENDPOINT_DRIFTED, cluster::REASON_SOURCE_FORBIDDEN),
     EventRule::warning(cluster::ENDPOINT_DRIFTED, cluster::REASON_SOURCE_NOT_FOUND),
@@ -160,10 +161,12 @@ pub(super) fn with_status(facts: &Facts, mut after: Metal3Cluster, report: &Stat
             set_condition(&mut conditions, statement.legacy(now));
         }
     }
-    for condition in extensions {
+    // It is no part of the summary: what workers need is for their bootstrap provider to decide.
+    let of_joins = facts.join.state.condition(generation, now).filter(|_| is_live);
+    for condition in extensions.into_iter().chain(of_joins) {
         set_condition(&mut standard, condition);
     }
-    remove_obsolete(&mut standard, report, !facts.zone_templates.is_empty());
+    remove_obsolete(&mut standard, report, facts);
     served::report(&mut standard, &unsupported_fields(&facts.object), generation, now);
     after.status.conditions = standard;
     // differs (`failure-cleared`): the Go manager never clears these fields.
@@ -227,7 +230,7 @@ fn extension_conditions(report: &StatusReport, generation: Option<i64>, now: Tim
 }
 
 /// Removes conditions that do not apply any more. During a pause and during deletion they are kept.
-fn remove_obsolete(standard: &mut Vec<Condition>, report: &StatusReport, has_zone_templates: bool) {
+fn remove_obsolete(standard: &mut Vec<Condition>, report: &StatusReport, facts: &Facts) {
     if matches!(report.phase, Phase::Paused(_) | Phase::Deleting(_)) {
         return;
     }
@@ -236,7 +239,8 @@ fn remove_obsolete(standard: &mut Vec<Condition>, report: &StatusReport, has_zon
         cluster::ENDPOINT_READY => report.endpoint.is_some(),
         cluster::ENDPOINT_DRIFTED => report.drift.is_some(),
         cluster::ENDPOINT_RENDERED => report.rendered.is_some(),
-        cluster::ZONES_READY => has_zone_templates,
+        cluster::ZONES_READY => !facts.zone_templates.is_empty(),
+        cluster::JOIN_PREFLIGHT => !facts.join.state.is_obsolete(),
         _ => true,
     });
 }

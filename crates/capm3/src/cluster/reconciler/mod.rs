@@ -2,6 +2,7 @@
 
 mod act;
 mod claims;
+mod join;
 mod observe;
 
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::names::WATCH_FILTER_LABEL;
 use metal3_capi::owner;
+use metal3_capi::workload::join::JoinChecks;
 use metal3_domain::clock::Clock;
 use metal3_runtime::cache::Key;
 use metal3_runtime::events::EventRecorder;
@@ -29,6 +31,8 @@ use crate::endpoint::rendered::Rendered;
 use crate::endpoint::source::WantedSources;
 use crate::needs::Machines as Role;
 use crate::reasons::cluster as reasons;
+
+use join::Joins;
 
 /// A reconcile plans once, and once more after each result that changes the facts: those of claim, endpoint and Secret.
 const MOST_PLANS: usize = 4;
@@ -55,6 +59,8 @@ pub struct Parts {
     pub adopts_namesakes: bool,
     /// The writer that touches idle control planes, if enabled.
     pub touch_writer: Option<Writer<ControlPlaneTouch>>,
+    /// Looks at workload clusters before machines join them, if enabled.
+    pub join_checks: Option<Arc<dyn JoinChecks>>,
     /// Number of workers.
     pub workers: usize,
 }
@@ -63,6 +69,7 @@ pub struct Parts {
 pub struct Clusters {
     parts: Parts,
     rendered: Rendered,
+    joins: Option<Joins>,
 }
 
 /// How far a plan was performed.
@@ -82,18 +89,33 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Clusters> {
     parts.sources.set_wake(Box::new(move |key| waker.enqueue(key.clone())));
     let (caches, pools) = (parts.caches.clone(), parts.pools.clone());
     let (workers, metrics) = (parts.workers, parts.metrics.clone());
-    let [of_cluster, of_machine, of_secret, of_template] = std::array::from_fn(|_| caches.related_keys());
+    let [of_cluster, of_machine, of_secret, of_template, of_owner] = std::array::from_fn(|_| caches.related_keys());
+    let looks = parts.join_checks.is_some();
+    if let Some(checks) = &parts.join_checks {
+        let waker = queue.waker();
+        checks.set_wake(Box::new(move |key| waker.enqueue(key.clone())), workers);
+    }
     let clusters = Clusters {
+        joins: parts.join_checks.clone().map(Joins::new),
         parts,
         rendered: Rendered::default(),
     };
+    // Without looks, no change of what only they depend on wakes a key.
+    let if_looking = move |keys: &dyn Fn() -> Vec<Key>| if looks { keys() } else { Vec::new() };
     Controller::with_queue("metal3cluster", queue, writer, clusters)
         .watches(&caches.metal3_clusters, |change| change.key())
         .watches(&caches.clusters, move |change| {
-            of_cluster.metal3_clusters_of_cluster(change)
+            let mut keys = of_cluster.metal3_clusters_of_cluster(change);
+            keys.extend(if_looking(&|| of_cluster.metal3_clusters_of_control_plane(change)));
+            keys
         })
         .watches(&caches.metal3_machines, move |change| {
-            of_machine.metal3_clusters_of_machine(change)
+            let mut keys = of_machine.metal3_clusters_of_machine(change);
+            keys.extend(if_looking(&|| of_machine.metal3_clusters_of_owned(change)));
+            keys
+        })
+        .watches(&caches.machines, move |change| {
+            if_looking(&|| of_owner.metal3_clusters_of_bootstrap(change))
         })
         .watches(&pools.metal3_claims, metal3_cluster_of_claim)
         .watches(&pools.general_claims, metal3_cluster_of_claim)
@@ -107,7 +129,9 @@ pub fn controller(parts: Parts, writer: Writer<Role>) -> Controller<Clusters> {
             of_template.metal3_clusters_of_data_template(change)
         })
         .watches(&pools.secrets, move |change| {
-            of_secret.metal3_clusters_of_secret(change)
+            let mut keys = of_secret.metal3_clusters_of_secret(change);
+            keys.extend(if_looking(&|| of_secret.metal3_clusters_of_kubeconfig(change)));
+            keys
         })
         .workers(workers)
         .metrics(&metrics)
@@ -124,6 +148,7 @@ impl Reconciler for Clusters {
             Observed::Absent => {
                 parts.sources.read(key, &WantedSources::default());
                 self.rendered.remove(key);
+                self.joins.iter().for_each(|joins| joins.remove(key));
                 return self.reconcile_deleted(key, writer).await;
             }
             Observed::Unknown(UnknownReason::Unreadable(why)) => return Ok(Next::waiting(reasons::UNREADABLE, why)),

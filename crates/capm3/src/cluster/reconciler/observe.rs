@@ -48,7 +48,9 @@ impl Clusters {
             Ok(secret) => secret,
             Err(waiting) => return Ok(Err(waiting)),
         };
+        let join = self.join(key, &object, cluster.present().map(AsRef::as_ref)).await?;
         Ok(Ok(Facts {
+            join,
             namesake: self.namesake(key, &object),
             cluster,
             descendant,

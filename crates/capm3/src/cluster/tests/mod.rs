@@ -1,5 +1,6 @@
 mod attachment;
 mod held_claims;
+mod joins;
 mod members;
 mod zones;
 
@@ -69,6 +70,7 @@ fn facts(object: &Metal3Cluster, cluster: Observed<&Cluster>) -> Facts {
         held_claims: HeldClaims::default(),
         secret: None,
         zone_templates: Vec::new(),
+        join: JoinFacts::default(),
         digester: Digester::default(),
         touches_control_planes: false,
         results: Results::default(),

@@ -4,6 +4,7 @@ use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use metal3_capi::workload::join::Requisite;
 use metal3_capi::workload::{LabelledNode, Node, Nodes, Reconciled, Request, WakeFn, Workloads};
 use metal3_domain::clock::Clock;
 use metal3_harness::Instance;
@@ -13,6 +14,7 @@ use metal3_runtime::patch::MergePatch;
 use metal3_runtime::plan::Observed;
 use tokio::task::JoinSet;
 
+use super::shared::joins::Lacking;
 use crate::controller::standalone::Standalone;
 
 /// A workload cluster with a Node for each machine `m0` to `m9` on host `h0` to `h9`.
@@ -66,6 +68,7 @@ pub(super) fn standalone(client: &kube::Client, clock: &Arc<dyn Clock>) -> Stand
         workloads: Arc::new(StaticNodes),
         with_data: false,
         touches_control_planes: false,
+        join_checks: None,
         metrics: Metrics::new(),
         workers: 2,
     }
@@ -84,7 +87,11 @@ pub(super) fn start(client: &kube::Client, clock: &Arc<dyn Clock>, with_data: bo
 /// Runs the program of a crash sweep.
 pub(super) fn run(instance: Instance, with_data: bool) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {
-        let _tasks = start(&instance.client, &instance.clock, with_data, &Metrics::new());
+        let mut alone = standalone(&instance.client, &instance.clock);
+        alone.with_data = with_data;
+        // Clusters of kubeadm, of which most sweeps are, are not looked at.
+        alone.join_checks = Some(Lacking::new(Some(Requisite::Scheduler)));
+        let _tasks: JoinSet<()> = alone.tasks().into_iter().collect();
         pending().await
     })
 }

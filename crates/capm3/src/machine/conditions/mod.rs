@@ -137,7 +137,8 @@ impl StageConditions {
             built.standard(&not_paused);
         }
         match stage {
-            Stage::Before(prerequisite) => built.before(*prerequisite),
+            Stage::Before(prerequisite) => built.before(*prerequisite, ""),
+            Stage::WithoutBootstrap { note } => built.before(Prerequisite::Bootstrap, note),
             Stage::Paused { message } => built.paused(message),
             Stage::HostPauseFailed { pausing, message } => built.host_pause_failed(*pausing, message),
             Stage::Ambiguous { message } => {
@@ -231,7 +232,7 @@ impl StageConditions {
         self.both_false(standard, legacy, severity, message);
     }
 
-    fn before(&mut self, prerequisite: Prerequisite) {
+    fn before(&mut self, prerequisite: Prerequisite, note: &str) {
         let (reason, legacy_reason, message) = match prerequisite {
             Prerequisite::Owner => (
                 machine::REASON_WAITING_FOR_OWNER,
@@ -259,7 +260,9 @@ impl StageConditions {
                 "waiting for the bootstrap data; see the conditions of the Machine",
             ),
         };
-        self.without_host(reason, legacy_reason, Severity::Info, message);
+        let separator = if note.is_empty() { "" } else { "; " };
+        let message = format!("{message}{separator}{note}");
+        self.without_host(reason, legacy_reason, Severity::Info, &message);
     }
 
     fn paused(&mut self, message: &str) {

@@ -7,6 +7,11 @@ use std::time::Duration;
 pub enum Stage {
     /// A prerequisite of the host choice is missing.
     Before(Prerequisite),
+    /// The bootstrap data do not exist, and something else is known to be missing.
+    WithoutBootstrap {
+        /// Where to read what.
+        note: String,
+    },
     /// The machine is paused.
     Paused {
         /// The cause.

@@ -42,7 +42,8 @@ impl<'a> Planner<'a> {
             Ok(Choice::Take { host, is_reused, .. }) => self.claim_choice(host, is_reused, prerequisites),
             Ok(Choice::None(refusals)) => {
                 tracing::debug!(machine = self.name(), hosts = %Detail(&refusals), "no host can be claimed");
-                stage(refusals.to_string(), refusals.has_undecided())
+                let message = self.with_join_note(refusals.to_string());
+                stage(message, refusals.has_undecided())
             }
             Err(error) => without(error.to_string()),
         }

@@ -18,6 +18,7 @@ mod data;
 mod events;
 mod host;
 mod host_changes;
+mod join;
 mod labels;
 mod node;
 pub(crate) mod owners;
@@ -241,7 +242,10 @@ impl<'a> Planner<'a> {
     fn plan_active(&mut self, prerequisites: Prerequisites<'a>) -> Decision {
         if self.machine.status.user_data.is_none() {
             let Some(secret) = progress::bootstrap_secret(prerequisites.owner) else {
-                return Decision::UpdateStatus(Stage::Before(Prerequisite::Bootstrap));
+                return Decision::UpdateStatus(match self.join_note() {
+                    Some(note) => Stage::WithoutBootstrap { note },
+                    None => Stage::Before(Prerequisite::Bootstrap),
+                });
             };
             self.machine.status.user_data = Some(host_changes::secret_reference(secret, self.namespace()));
         }

@@ -205,7 +205,7 @@ fn without_labels(status: &Metal3MachineStatus) -> Metal3MachineStatus {
 /// Whether a stage ends without action by the user.
 const fn resolves_by_itself(stage: &Stage) -> bool {
     match stage {
-        Stage::Before(_) | Stage::Deleting(Deletion::UnderWay(_)) => true,
+        Stage::Before(_) | Stage::WithoutBootstrap { .. } | Stage::Deleting(Deletion::UnderWay(_)) => true,
         Stage::Hosted { request, node, .. } => matches!(request, Request::Made) && !matches!(node, Node::Known),
         _ => false,
     }

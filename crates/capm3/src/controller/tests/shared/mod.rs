@@ -4,6 +4,7 @@ mod counts;
 mod deletion;
 mod faults;
 mod fixture;
+pub(super) mod joins;
 mod moving;
 mod orders;
 mod pool;

@@ -96,6 +96,7 @@ pub(in crate::golden) async fn take_over(objects: &[&Value]) -> Result<Result<Ta
         workloads: Arc::new(NoWorkloads),
         with_data: true,
         touches_control_planes: false,
+        join_checks: None,
         metrics: Metrics::new(),
         workers: 1,
     };
