@@ -21,6 +21,9 @@ pub struct Scenario {
     pub hosts: u32,
     /// Namespace of hosts, and of objects without one; the default depends on the environment.
     pub namespace: Option<String>,
+    /// Whether the products run with `--join-preflight`.
+    #[serde(default, rename = "join-preflight")]
+    pub looks_before_joins: bool,
     /// Steps in order.
     pub steps: Vec<Step>,
 }

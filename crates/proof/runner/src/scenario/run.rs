@@ -142,6 +142,7 @@ impl<'a> Runner<'a> {
             setup.namespace.clone_from(namespace);
         }
         setup.serves_v1beta1 = !options.without_v1beta1;
+        setup.looks_before_joins = scenario.looks_before_joins;
         let world = World::start(&setup)?;
         if setup.namespace != NAMESPACE {
             let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": setup.namespace } });
