@@ -37,9 +37,17 @@ check: tools ## formatting, lints, generated files, the table of fields, depende
 fields-prove: tools ## drop each member of docs/fields.md that acts, and require that its test fails (SAMPLE)
 	$(XTASK) fields --prove $(addprefix --sample ,$(SAMPLE))
 
-test: tools ## all unit, property and conformance tests, and the scenarios on the simulated world
-	cargo test --workspace --locked
-	@$(SCENARIOS) run --twice
+test: tools ## all tests and scripts, with a forecast, progress and one summary; once built, at most 8 minutes on two cores
+	@echo "make test: unit, property and conformance tests, sweeps of faults, and the scripts of e2e/scenarios"
+	@cargo run --quiet --locked --bin run-tests -- --record $(CACHE)/test-times.tsv --estimate crates/proof/run-tests/estimate.tsv
+
+# STORIES: FIRST-LAST; the first ones are in `make test`. HISTORIES: their number.
+STORIES ?= 200-2000
+HISTORIES ?= 2000
+.PHONY: test-long
+test-long: tools ## the generated runs that `make test` has a part of: stories of a host, histories of addresses (STORIES, HISTORIES)
+	METAL3_HOSTS_STORIES=$(STORIES) cargo test --workspace --locked --test life -- generated_stories
+	IPAM_SEEDS=$(HISTORIES) cargo test --workspace --locked --lib -- no_random_history
 
 # TARGET: names of targets. Optimised, with the checks of arithmetic that tests have.
 FUZZ = CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true \

@@ -74,6 +74,8 @@ pub(super) const PACKAGES: &[Package] = &[
     package("metal3-capi", &["metal3-domain", "metal3-api", "metal3-runtime"]),
     // Not `runtime`: both use the clock of `domain`.
     package("metal3-ironic", KINDS),
+    // Its first line has to come within seconds on a new machine.
+    pure("metal3-run-tests", &[]),
     // Products interact through API objects only.
     package("metal3-hosts", FOUNDATION),
     package("metal3-ipam", FOUNDATION),
