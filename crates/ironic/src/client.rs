@@ -124,6 +124,11 @@ impl Client {
         self.0.sent.load(Ordering::Relaxed)
     }
 
+    /// The longest pause of a feed of this client while a managed node changes state.
+    pub(crate) fn quick_poll(&self) -> Duration {
+        self.0.settings.quick_poll
+    }
+
     /// The requests so far, each attempt counted.
     #[must_use]
     pub fn statistics(&self) -> Statistics {

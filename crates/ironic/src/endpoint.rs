@@ -13,6 +13,9 @@ use thiserror::Error;
 
 use crate::request::Request;
 
+/// A change of a managed node is seen within a second.
+pub(crate) const QUICK_POLL: Duration = Duration::from_secs(1);
+
 /// The reason why a text is not an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{0}")]
@@ -167,10 +170,12 @@ pub struct Settings {
     pub trust: Trust,
     /// The timeout of one request, connection and body included.
     pub time_limit: Duration,
+    /// The longest pause of the feed while a managed node changes state.
+    pub quick_poll: Duration,
 }
 
 impl Settings {
-    /// An endpoint without login, with the system's trust and a timeout of 30 seconds.
+    /// An endpoint without login, with the system's trust, a timeout of 30 seconds and polls once a second.
     #[must_use]
     pub const fn new(endpoint: Endpoint) -> Self {
         Self {
@@ -182,6 +187,7 @@ impl Settings {
                 insecure: false,
             },
             time_limit: Duration::from_secs(30),
+            quick_poll: QUICK_POLL,
         }
     }
 }

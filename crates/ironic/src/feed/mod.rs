@@ -66,10 +66,11 @@ impl Feed {
     /// A feed without nodes.
     #[must_use]
     pub fn new(client: Client, clock: Arc<dyn Clock>) -> Self {
+        let tracker = ChangeTracker::polling_within(client.quick_poll());
         Self(Arc::new(Shared {
             client,
             clock,
-            tracker: Mutex::new(ChangeTracker::new()),
+            tracker: Mutex::new(tracker),
             failing_since: Mutex::default(),
             running_since: Mutex::default(),
             poll_requested: Notify::new(),

@@ -62,6 +62,23 @@ fn ten_thousand_nodes_with_one_in_a_hundred_busy_cost_one_request_a_second() {
 }
 
 #[test]
+fn feed_of_faster_machines_polls_as_much_more_often_while_they_change_state() {
+    let mut fixture = Fixture::with_nodes(1);
+    fixture.tracker = ChangeTracker::polling_within(Duration::from_millis(25));
+    fixture.set_state(0, ProvisionState::Cleaning);
+    fixture.tracker.manage(uuid(0));
+    fixture.run(Duration::from_secs(1));
+    fixture.reset_counts();
+    fixture.run(Duration::from_secs(1));
+    assert_eq!(fixture.newest_requested, 40);
+    fixture.set_state(0, ProvisionState::Active);
+    fixture.run(Duration::from_secs(1));
+    fixture.reset_counts();
+    fixture.run(Duration::from_secs(20));
+    assert_eq!(fixture.newest_requested, 2);
+}
+
+#[test]
 fn nodes_that_become_idle_together_cost_one_small_page_each_round() {
     let mut fixture = Fixture::with_nodes(300);
     fixture.run(Duration::from_secs(1));

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-/// While a managed node changes state: a change is seen within a second.
-pub(super) const QUICK: Duration = Duration::from_secs(1);
-/// Otherwise. No controller waits then; Ironic itself checks power every two minutes.
+/// While no managed node changes state. No controller waits then; Ironic itself checks power every two minutes.
 pub(super) const SLOW: Duration = Duration::from_secs(10);
 /// How long the feed polls quickly after a request: Ironic locks and changes the node within this time.
 pub(super) const QUICK_AFTER_REQUEST: Duration = Duration::from_secs(5);

@@ -18,10 +18,11 @@ use super::listed_node::ListedNode;
 use super::round::{Newest, Round};
 use super::step::{FeedEvent, PageRequest, Step};
 use super::timing::{
-    self, FULL_EVERY, FULL_PAGE, LARGE_PAGE, MANY, MOST_PAGES, OUTAGE, QUICK, QUICK_AFTER_REQUEST, SLOW, SMALL_PAGE,
+    self, FULL_EVERY, FULL_PAGE, LARGE_PAGE, MANY, MOST_PAGES, OUTAGE, QUICK_AFTER_REQUEST, SLOW, SMALL_PAGE,
 };
 use super::watermark::Watermark;
 use crate::calls::node::Order;
+use crate::endpoint::QUICK_POLL;
 use crate::error::Error;
 use crate::model::node::Node;
 use crate::model::page::Page;
@@ -47,6 +48,8 @@ pub struct ChangeTracker {
     listed: Option<Monotonic>,
     needs_full_list: bool,
     large_pages: bool,
+    /// The pause while a managed node changes state.
+    quick: Duration,
     quick_until: Monotonic,
     failures: u32,
     last_error: Option<Error>,
@@ -66,6 +69,12 @@ impl ChangeTracker {
     /// A tracker without nodes, which begins with a complete list.
     #[must_use]
     pub const fn new() -> Self {
+        Self::polling_within(QUICK_POLL)
+    }
+
+    /// The same, with this pause while a managed node changes state.
+    #[must_use]
+    pub const fn polling_within(quick: Duration) -> Self {
         let start = Monotonic::new(Duration::ZERO);
         Self {
             known: BTreeMap::new(),
@@ -81,6 +90,7 @@ impl ChangeTracker {
             listed: None,
             needs_full_list: true,
             large_pages: false,
+            quick,
             quick_until: start,
             failures: 0,
             last_error: None,
@@ -210,7 +220,7 @@ impl ChangeTracker {
         if let Round::Waiting { until } = &mut self.round
             && self.failures == 0
         {
-            *until = (*until).min(now.after(QUICK));
+            *until = (*until).min(now.after(self.quick));
         }
     }
 
@@ -336,7 +346,7 @@ impl ChangeTracker {
     fn wait(&mut self, began: Monotonic) {
         let quick = began < self.quick_until || self.managed_in_transition().next().is_some();
         self.round = Round::Waiting {
-            until: began.after(if quick { QUICK } else { SLOW }),
+            until: began.after(if quick { self.quick } else { SLOW }),
         };
     }
 

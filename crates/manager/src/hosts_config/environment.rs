@@ -157,10 +157,10 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
         };
         match Endpoint::parse(&text) {
             Ok(endpoint) => Some(IronicSource::Endpoint(Settings {
-                endpoint,
                 login: self.login(),
                 trust,
                 time_limit,
+                ..Settings::new(endpoint)
             })),
             Err(error) => {
                 self.wrong("IRONIC_ENDPOINT", &error.to_string());
