@@ -1,31 +1,14 @@
 //! `capm3 sandbox`: runs a simulated world and writes a kubeconfig for it.
 
 use std::io::IsTerminal as _;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use metal3_domain::clock::{Clock, SystemClock};
-use metal3_sim_capi::view::endpoint;
-use serde_json::{Value, json};
+use tokio::runtime::{Builder, Runtime};
 
-use super::display::{Display, Snapshot};
 use super::flags::{Flags, HELP};
-use super::http_server::HttpServer;
-use super::kubeconfig;
-use super::variables::{Variables, substitute};
-use super::world::{Setup, World, definitions};
-
-/// The objects of the reference cluster.
-const TEMPLATE: &str = include_str!("../../../e2e/scenarios/objects/cluster.yaml");
-/// The name of the reference cluster.
-const CLUSTER: &str = "demo";
-/// Machines of the reference cluster.
-const MACHINES: usize = 3;
-/// Timeout with `--once`. A fast machine needs a tenth of it.
-const TIMEOUT: Duration = Duration::from_secs(180);
+use super::scenario::{self, Script};
+use super::{demo, kubeconfig};
 
 /// Runs the command with its arguments.
 pub fn run(arguments: impl Iterator<Item = String>) -> ExitCode {
@@ -36,12 +19,20 @@ pub fn run(arguments: impl Iterator<Item = String>) -> ExitCode {
             print!("{HELP}");
             return ExitCode::SUCCESS;
         }
-        Err(why) => {
-            eprintln!("capm3 sandbox: {why}");
-            return ExitCode::from(2);
-        }
+        Err(why) => return usage(&why),
     };
-    match start(&flags) {
+    let outcome = match flags.scenario.as_deref() {
+        None => demonstrate(&flags),
+        Some("list") => {
+            print!("{}", scenario::list());
+            Ok(true)
+        }
+        Some(name) => match Script::named(name) {
+            Ok(script) => play(&flags, &script),
+            Err(why) => return usage(&why),
+        },
+    };
+    match outcome {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -51,99 +42,69 @@ pub fn run(arguments: impl Iterator<Item = String>) -> ExitCode {
     }
 }
 
-fn start(flags: &Flags) -> Result<bool> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    runtime.context("start the async runtime")?.block_on(live(flags))
+fn usage(why: &str) -> ExitCode {
+    eprintln!("capm3 sandbox: {why}");
+    ExitCode::from(2)
 }
 
-/// Returns whether the cluster became ready, with `--once`.
-async fn live(flags: &Flags) -> Result<bool> {
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-    let begun = clock.monotonic();
-    let world = World::start(&Setup::faster(flags.seed, Arc::clone(&clock), flags.speed))?;
-    let serving = HttpServer::open(&world.cluster, &clock, definitions(), flags.port).await;
-    let serving = serving.context("--port: listen on loopback")?;
-    kubeconfig::write(&flags.kubeconfig, serving.url())?;
-    println!("API server  {}", serving.url());
-    println!(
-        "kubeconfig  export KUBECONFIG={}\n",
-        kubeconfig::shown(&flags.kubeconfig)
-    );
-    for number in 1..=flags.hosts {
-        world.add_host(number, &json!({})).await?;
-    }
-    let since = || clock.monotonic().since(begun);
-    let mut ready = true;
-    if flags.bare {
-        println!("{} hosts are enrolling: kubectl get bmh -w", flags.hosts);
-    } else {
-        apply(&world).await?;
-        let mut display = Display::of(&world, std::io::stdout().is_terminal());
-        let timeout = if flags.once { TIMEOUT } else { Duration::MAX };
-        let waiting = display.until(|snapshot| snapshot.is_ready(CLUSTER, MACHINES), &since);
-        let finished = tokio::select! {
+fn demonstrate(flags: &Flags) -> Result<bool> {
+    let runtime = Builder::new_multi_thread().enable_all().build();
+    until_stopped(flags, runtime.context(RUNTIME)?, demo::live(flags))
+}
+
+fn play(flags: &Flags, script: &Script) -> Result<bool> {
+    // Time that advances only when every task waits, and is held back: all timers of the controllers are as fast as the machines.
+    let runtime = Builder::new_current_thread().enable_all().start_paused(true).build();
+    until_stopped(flags, runtime.context(RUNTIME)?, scenario::play(flags, script))
+}
+
+const RUNTIME: &str = "start the async runtime";
+
+/// Ctrl-C is the usual end, but with `--once`.
+fn until_stopped(flags: &Flags, runtime: Runtime, work: impl Future<Output = Result<bool>>) -> Result<bool> {
+    let outcome = runtime.block_on(async {
+        tokio::select! {
             biased;
             stopped = tokio::signal::ctrl_c() => {
                 stopped.context("listen for Ctrl-C")?;
-                return Ok(!flags.once);
+                Ok(!flags.once)
             }
-            finished = tokio::time::timeout(timeout, waiting) => finished,
-        };
-        ready = finished.is_ok();
-        let snapshot = display.snapshot();
-        println!("\n{}", snapshot.tree(CLUSTER));
-        if ready {
-            println!("ready after {:.1} s", since().as_secs_f64());
-            let _workload = open_workload(&world, snapshot, &clock, &flags.kubeconfig).await?;
-            return wait_for_stop(flags, ready).await;
+            outcome = work => outcome,
         }
-        println!(
-            "not ready after {:.0} s:\n{}",
-            since().as_secs_f64(),
-            snapshot.problems()
-        );
-    }
-    wait_for_stop(flags, ready).await
+    });
+    // A thread that holds time back may still sleep.
+    runtime.shutdown_background();
+    outcome
 }
 
 /// Waits for Ctrl-C, unless `--once` is set.
-async fn wait_for_stop(flags: &Flags, ready: bool) -> Result<bool> {
+pub(super) async fn stay_open(flags: &Flags) {
     if !flags.once {
-        println!("Ctrl-C ends the sandbox and deletes everything in it");
-        tokio::signal::ctrl_c().await.context("listen for Ctrl-C")?;
+        println!("\nCtrl-C ends the sandbox and deletes everything in it");
+        std::future::pending::<()>().await;
     }
-    Ok(ready)
 }
 
-async fn apply(world: &World) -> Result<()> {
-    let values: Variables = [("CLUSTER_NAME".to_owned(), CLUSTER.to_owned())].into();
-    let text = substitute(TEMPLATE, &values).map_err(|names| anyhow::anyhow!("no value for {}", names.join(", ")))?;
-    let documents: Vec<Value> = serde_saphyr::from_multiple(&text).context("read the reference cluster")?;
-    for document in documents {
-        world.apply(&document).await?;
-    }
-    Ok(())
+pub(super) fn is_terminal() -> bool {
+    std::io::stdout().is_terminal()
 }
 
-/// Serves the API of the workload cluster, and writes its kubeconfig next to the first one.
-async fn open_workload(
-    world: &World,
-    snapshot: &Snapshot,
-    clock: &Arc<dyn Clock>,
-    next_to: &Path,
-) -> Result<Option<HttpServer>> {
-    let at = snapshot.cluster(CLUSTER).and_then(endpoint);
-    let Some(cluster) = at.and_then(|at| world.workloads.at(&at)) else {
-        return Ok(None);
-    };
-    let serving = HttpServer::open(&cluster, clock, Vec::new(), 0)
-        .await
-        .context("listen on loopback")?;
-    let path: PathBuf = next_to.with_extension(format!("{CLUSTER}.kubeconfig"));
-    kubeconfig::write(&path, serving.url())?;
-    println!(
-        "its Nodes   kubectl --kubeconfig {} get nodes",
-        kubeconfig::shown(&path)
-    );
-    Ok(Some(serving))
+/// Prints how the sandbox is reached.
+pub(super) fn print_access(flags: &Flags, url: &str) {
+    println!("API server  {url}");
+    println!("kubeconfig  export KUBECONFIG={}", kubeconfig::shown(&flags.kubeconfig));
+}
+
+/// Prints what a user may do next.
+pub(super) fn print_ideas(flags: &Flags, ideas: &[(&str, String)]) {
+    println!("\nThree things to try, in another terminal:");
+    println!("     export KUBECONFIG={}", kubeconfig::shown(&flags.kubeconfig));
+    for (number, (what, command)) in (1..).zip(ideas) {
+        println!("  {number}. {what}:\n     {command}");
+    }
+}
+
+/// This program, as it was called.
+pub(super) fn program() -> String {
+    std::env::args().next().unwrap_or_else(|| "capm3".to_owned())
 }

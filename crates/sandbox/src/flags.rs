@@ -8,6 +8,8 @@ capm3 sandbox: runs the controllers with a simulated management cluster, Ironic,
 
   --once              exit when the reference cluster is ready (0), or print why it is not (1)
   --bare              start with hosts only, without the reference cluster
+  --scenario NAME     play a script with pauses and explanations instead of the reference cluster; `list` names them
+  --pause SECONDS     pause before each step of the script (default 3 on a terminal, else 0)
   --hosts N           number of hosts (default 5)
   --speed N           how many times faster than real hardware (default 40)
   --seed N            seed of names and UIDs (default 1)
@@ -20,6 +22,10 @@ capm3 sandbox: runs the controllers with a simulated management cluster, Ironic,
 pub(super) struct Flags {
     pub(super) once: bool,
     pub(super) bare: bool,
+    /// The script to play, or `list`.
+    pub(super) scenario: Option<String>,
+    /// Seconds before each step of the script.
+    pub(super) pause: Option<u32>,
     pub(super) hosts: u32,
     pub(super) speed: u32,
     pub(super) seed: u64,
@@ -34,6 +40,8 @@ impl Flags {
         let mut flags = Self {
             once: false,
             bare: false,
+            scenario: None,
+            pause: None,
             hosts: 5,
             speed: 40,
             seed: 1,
@@ -53,6 +61,8 @@ impl Flags {
                 "--help" | "-h" => return Ok(None),
                 "--once" => flags.once = true,
                 "--bare" => flags.bare = true,
+                "--scenario" => flags.scenario = Some(value()?),
+                "--pause" => flags.pause = Some(number(&name, &value()?)?),
                 "--hosts" => flags.hosts = number(&name, &value()?)?,
                 "--speed" => flags.speed = number(&name, &value()?)?,
                 "--seed" => flags.seed = number(&name, &value()?)?,
@@ -63,6 +73,11 @@ impl Flags {
         }
         if flags.speed == 0 {
             return Err("--speed: must be at least 1, the speed of real hardware".to_owned());
+        }
+        if flags.bare && flags.scenario.is_some() {
+            return Err(
+                "--bare: a script says itself which hosts there are; leave out --bare or --scenario".to_owned(),
+            );
         }
         Ok(Some(flags))
     }
@@ -91,6 +106,8 @@ mod tests {
             (flags.hosts, flags.speed, flags.kubeconfig),
             (7, 10, PathBuf::from("/tmp/x"))
         );
+        let flags = parse("--scenario=pools --pause 0").unwrap().unwrap();
+        assert_eq!((flags.scenario.as_deref(), flags.pause), (Some("pools"), Some(0)));
         assert_eq!(parse("--once --help"), Ok(None));
         let default = parse("").unwrap().unwrap().kubeconfig;
         assert_eq!(default, PathBuf::from("/home/me/sandbox.kubeconfig"));
@@ -105,6 +122,9 @@ mod tests {
             ("--port 70000", "--port"),
             ("--speed 0", "--speed"),
             ("once", "once"),
+            ("--scenario", "--scenario"),
+            ("--pause x", "--pause"),
+            ("--bare --scenario pools", "--bare"),
         ] {
             assert!(parse(line).unwrap_err().starts_with(flag), "{line}");
         }

@@ -3,10 +3,14 @@
 //! It is a feature of the binary, on by default and off in releases.
 
 pub mod command;
+mod demo;
 mod display;
 mod flags;
 mod http_server;
+mod installed;
 mod kubeconfig;
 mod products;
+mod scenario;
+pub mod steps;
 pub mod variables;
 pub mod world;

@@ -4,24 +4,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Method, Request};
-use metal3_api::catalog;
-use metal3_api::cluster::names::IPAM_GROUP;
-use metal3_api::crd::Definition;
 use metal3_domain::clock::Clock;
 use metal3_hosts::reconciler::DeprovisionBudget;
 use metal3_runtime::metrics::Metrics;
 pub use metal3_sim_bmc::fault::{Fault, Faults};
-use metal3_sim_capi::kinds::Kind;
 use metal3_sim_capi::program::Providers;
 use metal3_sim_capi::workload::WorkloadClusters;
 use metal3_sim_capi::{byoh, kamaji, kinds, kubelet, program};
-use metal3_sim_cluster::{Cluster, Options, cluster_api};
+use metal3_sim_cluster::{Cluster, Options};
 use metal3_sim_ironic::{Ironic, Machine, Options as Metal, Pace};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+pub use super::installed::{all_kinds, collection, definitions, version_of};
 use super::products::Products;
 
 /// The default namespace of hosts and clusters.
@@ -40,6 +37,8 @@ pub struct Setup {
     pub clock: Arc<dyn Clock>,
     /// The duration of hardware operations.
     pub pace: Pace,
+    /// How many times faster than real ones the machines are: as much faster their changes are seen.
+    pub speed: u32,
     /// From power on until kubeadm has finished.
     pub boot: Duration,
     /// The namespace of hosts, and of objects that name none.
@@ -62,6 +61,7 @@ impl Setup {
             seed,
             clock,
             pace: Pace::default(),
+            speed: 1,
             boot: Duration::from_secs(60),
             namespace: NAMESPACE.to_owned(),
             automated: true,
@@ -81,6 +81,7 @@ impl Setup {
             bmc,
             boot,
             work,
+            lock_pause,
             ..
         } = Pace::default();
         let scaled = |time: Duration| time.checked_div(speed).unwrap_or(time);
@@ -93,8 +94,10 @@ impl Setup {
                 bmc: scaled(bmc),
                 boot: scaled(boot),
                 work: scaled(work),
+                lock_pause: scaled(lock_pause),
                 ..Pace::default()
             },
+            speed,
             boot: scaled(real_time.boot),
             ..real_time
         }
@@ -163,7 +166,7 @@ impl World {
         let metrics: Arc<Mutex<Metrics>> = Arc::default();
         let products = Products {
             cluster: cluster.clone(),
-            ironic: ironic.client()?,
+            ironic: ironic.client_for(setup.speed)?,
             workloads: workloads.clone(),
             clock: Arc::clone(clock),
             metrics: Arc::clone(&metrics),
@@ -207,6 +210,11 @@ impl World {
     /// # Errors
     /// When the API server rejects one.
     pub async fn add_host(&self, number: u32, labels: &Value) -> Result<(), WorldError> {
+        self.add_host_with(number, labels, &Value::Null).await
+    }
+
+    /// The same, with more members of the spec.
+    pub(super) async fn add_host_with(&self, number: u32, labels: &Value, spec: &Value) -> Result<(), WorldError> {
         let (name, secret_name) = (host_name(number), format!("{}-bmc", host_name(number)));
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret",
@@ -217,13 +225,22 @@ impl World {
         });
         self.apply(&secret).await?;
         let mac = self.machine(number, |machine| machine.macs().into_iter().next());
-        let host = json!({
+        let mut host = json!({
             "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
             "metadata": { "name": name, "namespace": self.namespace, "labels": labels },
             "spec": {
                 "online": true, "bootMACAddress": mac.flatten(),
                 "bmc": { "address": bmc_address(number), "credentialsName": secret_name },
             },
+        });
+        let own = host.get_mut("spec").and_then(Value::as_object_mut);
+        own.into_iter().for_each(|own| {
+            own.extend(
+                spec.as_object()
+                    .into_iter()
+                    .flatten()
+                    .map(|(k, v)| (k.clone(), v.clone())),
+            )
         });
         self.apply(&host).await
     }
@@ -304,70 +321,6 @@ fn stand_ins(
         workloads: workloads.clone(),
         boot,
     }));
-}
-
-/// All installed kinds: this project's, Cluster API's, and the claims of its IPAM contract.
-#[must_use]
-pub fn definitions() -> Vec<Definition> {
-    let claims = cluster_api().into_iter().filter(|kind| kind.group == IPAM_GROUP);
-    catalog::definitions()
-        .into_iter()
-        .chain(kinds::definitions())
-        .chain(claims)
-        .collect()
-}
-
-/// All installed kinds in their storage version, and Secrets.
-#[must_use]
-pub fn all_kinds() -> Vec<Kind> {
-    let stored = |kind: Definition| {
-        let version = kind.versions.iter().find(|version| version.storage)?.name;
-        Some(Kind {
-            group: kind.group,
-            version,
-            kind: kind.kind,
-            plural: kind.plural,
-        })
-    };
-    let secret = Kind {
-        group: "",
-        version: "v1",
-        kind: "Secret",
-        plural: "secrets",
-    };
-    definitions().into_iter().filter_map(stored).chain([secret]).collect()
-}
-
-/// Group and version of a kind; of two kinds with one name, this project's.
-#[must_use]
-pub fn version_of(kind: &str) -> Option<String> {
-    let all = all_kinds();
-    all.iter().find(|known| known.kind == kind).map(Kind::api_version)
-}
-
-/// The collection URL of a kind.
-///
-/// # Errors
-/// When the kind is not installed.
-pub fn collection(api_version: &str, kind: &str, namespace: &str) -> Result<String, String> {
-    if api_version == "v1" {
-        let plural = match kind {
-            "Secret" => "secrets",
-            "ConfigMap" => "configmaps",
-            _ => return Err(format!("kind {kind}: not installed in {api_version}")),
-        };
-        return Ok(format!("/api/v1/namespaces/{namespace}/{plural}"));
-    }
-    let (group, version) = api_version.split_once('/').unwrap_or_default();
-    let all = catalog::definitions()
-        .into_iter()
-        .chain(kinds::definitions())
-        .chain(cluster_api());
-    let found = all.into_iter().find(|known| known.group == group && known.kind == kind);
-    let plural = found
-        .ok_or_else(|| format!("kind {kind}: not installed in {api_version}"))?
-        .plural;
-    Ok(format!("/apis/{group}/{version}/namespaces/{namespace}/{plural}"))
 }
 
 /// The name of a host.

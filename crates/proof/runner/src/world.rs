@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use metal3_files::documents;
-use metal3_sandbox::variables::substitute;
+use metal3_sandbox::steps::apply_text;
 use metal3_sandbox::world::World;
 use tokio::runtime::{Builder, Runtime};
 
@@ -21,10 +21,6 @@ pub(crate) fn simulated_time() -> Result<Runtime> {
 
 /// Applies the objects of a file, in which these variables have these values.
 pub(crate) async fn apply_file(world: &World, file: &Path, with: &BTreeMap<String, String>) -> Result<()> {
-    let text = substitute(&documents::text(file)?, with)
-        .map_err(|missing| anyhow::anyhow!("{}: no value for {}", file.display(), missing.join(", ")))?;
-    for document in documents::parse(&text, file)? {
-        world.apply(&document.value).await.with_context(|| document.label())?;
-    }
-    Ok(())
+    let applied = apply_text(world, &documents::text(file)?, with).await;
+    applied.with_context(|| file.display().to_string())
 }

@@ -18,7 +18,7 @@ impl Runner<'_> {
     pub(super) async fn wait(&self, expectation: &Expectation) -> Result<()> {
         let (end, mut poll) = (Instant::now() + TIMEOUT, 0_u32);
         loop {
-            let Err(why) = self.check(expectation).await else {
+            let Err(why) = self.performer.check(expectation).await else {
                 return Ok(());
             };
             if Instant::now() > end {
@@ -31,7 +31,7 @@ impl Runner<'_> {
     pub(super) async fn holds(&self, expectation: &Expectation, during: Duration) -> Result<()> {
         let (end, mut poll) = (Instant::now() + during, 0_u32);
         while Instant::now() < end {
-            self.check(expectation).await?;
+            self.performer.check(expectation).await?;
             self.pause(&mut poll).await;
         }
         Ok(())
@@ -40,7 +40,7 @@ impl Runner<'_> {
     pub(super) async fn wait_for_cause(&self, cause: &ExpectedCause) -> Result<()> {
         let end = Instant::now() + TIMEOUT;
         loop {
-            let Err(why) = cause.check(&self.recorder.objects_in(&self.namespace)) else {
+            let Err(why) = cause.check(&self.recorder.objects_in(&self.performer.namespace)) else {
                 return Ok(());
             };
             if Instant::now() > end {
@@ -53,7 +53,7 @@ impl Runner<'_> {
     /// The pause between two polls. It explains what waits, once a minute.
     async fn pause(&self, poll: &mut u32) {
         if self.explains && poll.is_multiple_of(POLLS_PER_EXPLANATION) {
-            self.recorder.explain(&self.namespace);
+            self.recorder.explain(&self.performer.namespace);
         }
         *poll = poll.saturating_add(1);
         sleep(POLL_INTERVAL).await;

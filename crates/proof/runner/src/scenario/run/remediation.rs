@@ -1,5 +1,11 @@
 //! Remediation of a machine, from an unhealthy Node to a healthy one or to another machine, with all real controllers.
 
+use http::Method;
+use metal3_sandbox::world::NAMESPACE;
+use metal3_scenario::Apply;
+use metal3_sim_capi::view::Object;
+use serde_json::{Value, json};
+
 use super::*;
 use crate::scenario::waits::POLL_INTERVAL;
 
@@ -26,13 +32,13 @@ impl<'a> Repaired<'a> {
             seed: 1,
             ..RunOptions::default()
         };
-        let runner = Runner::start(&scenario, files, options).await?;
+        let mut runner = Runner::start(&scenario, files, options).await?;
         let with = [("CLUSTER_NAME", "edge"), ("WORKER_MACHINE_COUNT", "1")];
         let apply = Apply {
             file: "objects/cluster.yaml".to_owned(),
             with: with.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
         };
-        runner.apply(&apply).await?;
+        runner.perform(&Step::Apply(apply)).await?;
         let mut repaired = Self {
             runner,
             machine: Value::Null,
@@ -49,7 +55,7 @@ impl<'a> Repaired<'a> {
     }
 
     async fn workers(&self) -> Result<Vec<Value>> {
-        let mut all = self.runner.list("Machine").await?;
+        let mut all = self.runner.performer.list("Machine").await?;
         all.retain(|machine| machine["metadata"]["labels"]["cluster.x-k8s.io/deployment-name"] == "edge");
         Ok(all)
     }
@@ -64,7 +70,7 @@ impl<'a> Repaired<'a> {
     }
 
     async fn workload(&self, method: Method, path: &str, body: &Value) -> Result<Value> {
-        let workload = self.runner.world.workloads.at("192.0.2.10:6443");
+        let workload = self.runner.performer.world.workloads.at("192.0.2.10:6443");
         let client = workload.context("no workload cluster")?.client("test");
         let request = http::Request::builder()
             .method(method)
@@ -101,13 +107,13 @@ impl<'a> Repaired<'a> {
             },
             "spec": { "strategy": { "type": "Reboot", "retryLimit": 1, "timeoutSeconds": timeout } },
         });
-        Ok(self.runner.world.apply(&remediation).await?)
+        Ok(self.runner.performer.world.apply(&remediation).await?)
     }
 
     /// Waits until the remediation has this phase, and its finalizer or not.
     async fn until(&self, phase: &str, is_held: bool) -> Result<Value> {
         for _ in 0..1200 {
-            if let Some(found) = self.runner.list("Metal3Remediation").await?.pop() {
+            if let Some(found) = self.runner.performer.list("Metal3Remediation").await?.pop() {
                 let has_finalizer = !Object(found.clone()).finalizers().is_empty();
                 if found["status"]["phase"] == phase && has_finalizer == is_held {
                     return Ok(found);
@@ -115,15 +121,15 @@ impl<'a> Repaired<'a> {
             }
             sleep(POLL_INTERVAL).await;
         }
-        let found = self.runner.list("Metal3Remediation").await?;
+        let found = self.runner.performer.list("Metal3Remediation").await?;
         anyhow::bail!("the remediation is not in phase {phase}: {found:#?}")
     }
 
     /// The number of disk writes of all machines, and the hosts that are marked unhealthy.
     async fn hosts(&self) -> Result<(u32, Vec<Value>)> {
-        let world = &self.runner.world;
+        let world = &self.runner.performer.world;
         let written = (1..=3).filter_map(|host| world.machine(host, |machine| machine.counts.written));
-        let mut marked = self.runner.list("BareMetalHost").await?;
+        let mut marked = self.runner.performer.list("BareMetalHost").await?;
         marked.retain(|host| !host["metadata"]["annotations"]["capm3.metal3.io/unhealthy"].is_null());
         Ok((written.sum(), marked))
     }

@@ -9,6 +9,7 @@ use metal3_api::cluster::names::{CONTROL_PLANE_LABEL, DEPLOYMENT_NAME_LABEL};
 use metal3_api::infrastructure::names::NODE_REUSE_LABEL;
 use metal3_files::workspace;
 use parking_lot::Mutex;
+use serde_json::Value;
 
 use super::*;
 
@@ -118,7 +119,7 @@ impl Size {
 impl Runner<'_> {
     /// How many disks of the first hosts were erased.
     fn erasures(&self, hosts: u32) -> u32 {
-        let each = (1..=hosts).filter_map(|host| self.world.machine(host, |machine| machine.counts.erased));
+        let each = (1..=hosts).filter_map(|host| self.performer.world.machine(host, |machine| machine.counts.erased));
         each.sum()
     }
 
@@ -134,8 +135,8 @@ impl Runner<'_> {
 
     /// The use of each host.
     async fn uses(&self) -> Result<BTreeMap<String, Use>> {
-        let machines = self.list("Metal3Machine").await?;
-        let hosts = self.list("BareMetalHost").await?;
+        let machines = self.performer.list("Metal3Machine").await?;
+        let hosts = self.performer.list("BareMetalHost").await?;
         let text = |value: &Value, at: &str| value.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
         let set_of = |consumer: String| {
             let machine = machines.iter().find(|one| text(one, "/metadata/name") == consumer);
@@ -147,7 +148,7 @@ impl Runner<'_> {
             }
         };
         let mut uses = BTreeMap::new();
-        for number in 1..=self.hosts {
+        for number in 1..=self.performer.hosts {
             let name = metal3_sandbox::world::host_name(number);
             let host = hosts.iter().find(|one| text(one, "/metadata/name") == name);
             let host = host.context("a host is missing")?;
@@ -155,7 +156,7 @@ impl Runner<'_> {
                 host["metadata"]["labels"][NODE_REUSE_LABEL].is_null(),
                 "{name} is kept for no machine"
             );
-            let counts = self.world.machine(number, |machine| machine.counts);
+            let counts = self.performer.world.machine(number, |machine| machine.counts);
             let counts = counts.context("a machine is missing")?;
             let set = set_of(text(host, "/spec/consumerRef/name"));
             let (erased, written) = (counts.erased, counts.written);

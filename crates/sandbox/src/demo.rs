@@ -1,0 +1,150 @@
+//! The reference cluster on simulated machines.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use metal3_domain::clock::{Clock, SystemClock};
+use metal3_sim_capi::view::endpoint;
+use serde_json::json;
+
+use super::command::{is_terminal, print_access, print_ideas, program, stay_open};
+use super::display::{Display, Snapshot};
+use super::flags::Flags;
+use super::http_server::HttpServer;
+use super::kubeconfig;
+use super::steps::apply_text;
+use super::variables::Variables;
+use super::world::{Setup, World, definitions};
+
+/// The objects of the reference cluster.
+const TEMPLATE: &str = include_str!("../../../e2e/scenarios/objects/cluster.yaml");
+/// The name of the reference cluster.
+const CLUSTER: &str = "demo";
+/// Machines of the reference cluster.
+const MACHINES: usize = 3;
+/// Timeout with `--once`. A fast machine needs a twentieth of it.
+const TIMEOUT: Duration = Duration::from_secs(180);
+
+/// Returns whether the cluster became ready, with `--once`.
+pub(super) async fn live(flags: &Flags) -> Result<bool> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+    let world = World::start(&Setup::faster(flags.seed, Arc::clone(&clock), flags.speed))?;
+    let serving = HttpServer::open(&world.cluster, &clock, definitions(), flags.port).await;
+    let serving = serving.context("--port: listen on loopback")?;
+    kubeconfig::write(&flags.kubeconfig, serving.url())?;
+    print_access(flags, serving.url());
+    println!(
+        "machines    {} times faster than real ones; new disks are not cleaned (automatedCleaningMode: disabled)\n",
+        flags.speed
+    );
+    if flags.bare {
+        add_hosts(&world, flags.hosts).await?;
+        println!("{} hosts are enrolling: kubectl get bmh -w", flags.hosts);
+        stay_open(flags).await;
+        return Ok(true);
+    }
+    let title = format!("capm3 sandbox: machines {} times faster than real ones", flags.speed);
+    let mut display = Display::of(&world, Arc::clone(&clock), is_terminal(), &title, 1);
+    display
+        .during(create(&world, flags.hosts))
+        .await
+        .context("create the reference cluster")?;
+    let timeout = if flags.once { TIMEOUT } else { Duration::MAX };
+    let is_ready = |snapshot: &Snapshot| snapshot.is_ready(CLUSTER, MACHINES);
+    let ready = tokio::time::timeout(timeout, display.until(is_ready)).await.is_ok();
+    display.close();
+    let (snapshot, seconds) = (display.snapshot(), display.elapsed().as_secs_f64());
+    println!("\n{}", snapshot.tree(CLUSTER));
+    if !ready {
+        println!("not ready after {seconds:.0} s:\n{}", snapshot.problems());
+        return Ok(false);
+    }
+    println!("ready after {seconds:.1} s");
+    let _workload = open_workload(&world, snapshot, &clock, &flags.kubeconfig).await?;
+    if !flags.once {
+        print_ideas(flags, &ideas());
+    }
+    stay_open(flags).await;
+    Ok(true)
+}
+
+fn ideas() -> [(&'static str, String); 3] {
+    let (program, patch) = (program(), r#"{"spec":{"replicas":3}}"#);
+    [
+        (
+            "scale the workers, and watch a host being claimed",
+            format!(
+                "kubectl patch machinedeployment {CLUSTER} --type merge -p '{patch}' && kubectl get baremetalhosts -w"
+            ),
+        ),
+        (
+            "see the cluster down to its hosts, and what each object waits for",
+            format!("{program} tree {CLUSTER}"),
+        ),
+        (
+            "see a host break and how its wait is explained (other scripts: --scenario list)",
+            format!("{program} sandbox --scenario broken-host"),
+        ),
+    ]
+}
+
+/// Creates hosts and the reference cluster.
+async fn create(world: &World, hosts: u32) -> Result<()> {
+    add_hosts(world, hosts).await?;
+    let name = Variables::from([("CLUSTER_NAME".to_owned(), CLUSTER.to_owned())]);
+    apply_text(world, TEMPLATE, &name).await
+}
+
+/// Hosts with new disks: nothing is on them that cleaning would remove.
+async fn add_hosts(world: &World, count: u32) -> Result<()> {
+    for number in 1..=count {
+        let spec = json!({ "automatedCleaningMode": "disabled" });
+        world.add_host_with(number, &json!({}), &spec).await?;
+    }
+    Ok(())
+}
+
+/// Serves the API of the workload cluster, and writes its kubeconfig next to the first one.
+async fn open_workload(
+    world: &World,
+    snapshot: &Snapshot,
+    clock: &Arc<dyn Clock>,
+    next_to: &Path,
+) -> Result<Option<HttpServer>> {
+    let at = snapshot.cluster(CLUSTER).and_then(endpoint);
+    let Some(cluster) = at.and_then(|at| world.workloads.at(&at)) else {
+        return Ok(None);
+    };
+    let serving = HttpServer::open(&cluster, clock, Vec::new(), 0)
+        .await
+        .context("listen on loopback")?;
+    let path: PathBuf = next_to.with_extension(format!("{CLUSTER}.kubeconfig"));
+    kubeconfig::write(&path, serving.url())?;
+    println!(
+        "its Nodes   kubectl --kubeconfig {} get nodes",
+        kubeconfig::shown(&path)
+    );
+    Ok(Some(serving))
+}
+
+#[cfg(test)]
+mod tests {
+    use metal3_runtime::clock::TimerClock;
+
+    use super::*;
+
+    /// The time of machines and pauses without that of the processor: the same on each computer.
+    #[tokio::test(start_paused = true)]
+    async fn cluster_is_ready_within_ten_seconds_at_the_usual_speed() {
+        let start = chrono::DateTime::from_timestamp(1_767_225_600, 0).unwrap();
+        let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(start));
+        let world = World::start(&Setup::faster(1, Arc::clone(&clock), 40)).unwrap();
+        let mut display = Display::of(&world, clock, false, "", 1);
+        create(&world, 5).await.unwrap();
+        display.until(|snapshot| snapshot.is_ready(CLUSTER, MACHINES)).await;
+        assert!(display.elapsed() < Duration::from_secs(10), "{:?}", display.elapsed());
+        assert!(display.snapshot().tree(CLUSTER).contains("BareMetalHost/"));
+    }
+}
