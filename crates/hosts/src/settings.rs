@@ -1,11 +1,17 @@
 //! The flags that decisions depend on.
 
+use std::time::Duration;
+
 use metal3_domain::allowed::Allowed;
 
 use crate::node::NodeSettings;
 
 /// Upstream's default for failed deployments of one image in a row.
 pub const DEFAULT_RETRIES: u32 = 5;
+
+/// Requeue delay after a request whose effect the feed has not shown, in case the node does not change: a little longer
+/// than the poll interval of an idle feed.
+pub const FEED_RECHECK: Duration = Duration::from_secs(12);
 
 /// Which Secrets of its namespace a host may name as the login of its BMC and the network data of its agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -32,6 +38,8 @@ pub struct Settings {
     pub image_hosts: Allowed,
     /// The settings of node records.
     pub node: NodeSettings,
+    /// [`FEED_RECHECK`], or less for simulated machines that are faster than real ones.
+    pub feed_recheck: Duration,
 }
 
 impl Default for Settings {
@@ -43,6 +51,7 @@ impl Default for Settings {
             builds_agent_images: false,
             image_hosts: Allowed::default(),
             node: NodeSettings::default(),
+            feed_recheck: FEED_RECHECK,
         }
     }
 }

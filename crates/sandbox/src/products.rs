@@ -16,6 +16,7 @@ use metal3_capm3::machine::reconciler as machines;
 use metal3_capm3::needs::{Machines, Remediations};
 use metal3_domain::clock::Clock;
 use metal3_hosts::reconciler::DeprovisionBudget;
+use metal3_hosts::settings::{FEED_RECHECK, Settings};
 use metal3_runtime::access::Role;
 use metal3_runtime::cache::SharedCache;
 use metal3_runtime::events::{EventRecorder, Publisher};
@@ -49,6 +50,8 @@ pub(super) struct Products {
     pub(super) looks_before_joins: bool,
     /// The metrics of the running products.
     pub(super) metrics: Arc<Mutex<Metrics>>,
+    /// How many times faster than real ones the machines are.
+    pub(super) speed: u32,
 }
 
 impl Products {
@@ -112,7 +115,7 @@ impl Products {
             clock: Arc::clone(&self.clock),
             events,
             metrics: tasks.metrics.clone(),
-            settings: metal3_hosts::settings::Settings::default(),
+            settings: self.host_settings(),
             deprovision_budget: self.deprovision_budget,
             slots: SLOTS,
             workers: WORKERS,
@@ -122,6 +125,13 @@ impl Products {
         spawn(tasks, watches, async move {
             futures::join!(controller.run(stop), publisher.run());
         });
+    }
+
+    fn host_settings(&self) -> Settings {
+        Settings {
+            feed_recheck: FEED_RECHECK.checked_div(self.speed).unwrap_or(FEED_RECHECK),
+            ..Settings::default()
+        }
     }
 
     fn machines(&self, tasks: &mut Tasks) {

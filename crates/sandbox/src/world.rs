@@ -171,6 +171,7 @@ impl World {
             clock: Arc::clone(clock),
             metrics: Arc::clone(&metrics),
             looks_before_joins: setup.looks_before_joins,
+            speed: setup.speed,
             deprovision_budget: DeprovisionBudget {
                 limit: setup.deprovision_budget,
                 ..DeprovisionBudget::default()

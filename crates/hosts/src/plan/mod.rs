@@ -277,7 +277,11 @@ impl Planner<'_> {
             },
             _ => is_stale,
         });
-        if is_stale { wait::with_stale_node(next) } else { next }
+        if is_stale {
+            wait::with_stale_node(next, self.facts.settings.feed_recheck)
+        } else {
+            next
+        }
     }
 
     /// A host that uses the provisioning network, or will, keeps its slot. A host that waits for a retry or for

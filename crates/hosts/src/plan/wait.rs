@@ -10,10 +10,6 @@ use crate::names::wait_reason::{
     WAITING_FOR_USER,
 };
 
-/// Requeue delay after a request whose effect the feed has not shown, in case the node does not change: a little longer
-/// than the poll interval of an idle feed.
-pub(crate) const FEED_RECHECK: Duration = Duration::from_secs(12);
-
 /// A change of the node in the change feed, or the first complete poll of the feed.
 pub(crate) fn on_node(why: &str) -> Next {
     Next::waiting(WAITING_FOR_IRONIC, why).quiet()
@@ -89,10 +85,10 @@ pub(crate) fn is_on_slot(next: &Next) -> bool {
 
 /// The same with the node checked again, for a plan that leaves the observation of the node older than a request: the
 /// feed wakes the host on a change of the node only.
-pub(crate) fn with_stale_node(next: Next) -> Next {
+pub(crate) fn with_stale_node(next: Next, recheck: Duration) -> Next {
     match next {
         Next::Waiting(on) if on.reason == WAITING_FOR_IRONIC && on.recheck.is_none() => Next::Waiting(WaitingOn {
-            recheck: Some(FEED_RECHECK),
+            recheck: Some(recheck),
             ..on
         }),
         other => other,
@@ -102,6 +98,8 @@ pub(crate) fn with_stale_node(next: Next) -> Next {
 #[cfg(test)]
 mod tests {
     use metal3_runtime::queue::Outcome;
+
+    use crate::settings::FEED_RECHECK;
 
     use super::*;
 
@@ -156,7 +154,11 @@ mod tests {
             ),
         ] {
             assert_eq!(wait.outcome(), outcome, "{wait:?}");
-            assert_eq!(with_stale_node(wait.clone()).outcome(), with_stale, "{wait:?}");
+            assert_eq!(
+                with_stale_node(wait.clone(), FEED_RECHECK).outcome(),
+                with_stale,
+                "{wait:?}"
+            );
             let shown = match &wait {
                 Next::Waiting(WaitingOn {
                     reason,

@@ -10,7 +10,7 @@ use super::rows::given::{
     deleting, deprovisioning, inspecting, powering_off, provisioned, provisioning, registering, written,
 };
 use crate::facts::NodeFreshness;
-use crate::plan::wait::FEED_RECHECK;
+use crate::settings::FEED_RECHECK;
 
 fn recheck(fixture: &Fixture) -> Option<Duration> {
     match fixture.plan().next {

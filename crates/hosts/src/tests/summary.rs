@@ -7,7 +7,7 @@ use metal3_runtime::work::{Next, WaitingOn};
 use super::fixture::{Fixture, without_version};
 use crate::action::{Action, Order, Plan};
 use crate::names::wait_reason;
-use crate::plan::wait;
+use crate::settings::FEED_RECHECK;
 impl Fixture {
     pub(crate) fn summary(&self) -> String {
         let plan = self.plan();
@@ -85,7 +85,7 @@ fn next_text(next: &Next) -> String {
         Next::Requeue => "replan",
         Next::RequeueAfter(_) => panic!("{next:?} has no reason"),
         Next::Waiting(WaitingOn {
-            recheck: None | Some(wait::FEED_RECHECK),
+            recheck: None | Some(FEED_RECHECK),
             reason,
             message,
             ..

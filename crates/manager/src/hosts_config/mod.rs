@@ -113,6 +113,7 @@ impl HostsConfig {
                 },
                 builds_agent_images: options.builds_agent_images,
                 image_hosts: options.image_hosts.clone(),
+                feed_recheck: metal3_hosts::settings::FEED_RECHECK,
                 node,
             },
             namespace: environment.namespace,
