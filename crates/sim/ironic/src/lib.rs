@@ -43,6 +43,7 @@
 mod audit;
 mod bios;
 mod bmc;
+mod client;
 mod core;
 mod describe;
 mod firmware;

@@ -13,8 +13,6 @@ use http::header::{self, HeaderValue};
 use http::{HeaderName, Response};
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_domain::ids::NodeUuid;
-use metal3_ironic::Client;
-use metal3_ironic::endpoint::{Endpoint, EndpointError, Settings};
 use metal3_ironic::transport::{ConnectionBroken, ResponseFuture, Transport};
 use metal3_ironic::version::{self, Microversion, Range};
 use metal3_sim_bmc::profile;
@@ -88,23 +86,8 @@ impl Ironic {
         }))
     }
 
-    /// A client without sockets.
-    ///
-    /// # Errors
-    /// Never in practice: the address is a constant.
-    pub fn client(&self) -> Result<Client, EndpointError> {
-        self.client_for(1)
-    }
-
-    /// The same for machines that are `speed` times faster than real ones: its feed polls that much more often.
-    ///
-    /// # Errors
-    /// As [`Ironic::client`].
-    pub fn client_for(&self, speed: u32) -> Result<Client, EndpointError> {
-        let mut settings = Settings::new(Endpoint::parse("http://ironicsim")?);
-        settings.quick_poll = settings.quick_poll.checked_div(speed).unwrap_or(settings.quick_poll);
-        let clock = Arc::clone(&self.0.clock);
-        Ok(Client::over(Arc::new(self.clone()), settings, clock))
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.0.clock)
     }
 
     /// Adds manageable nodes with machines, without requests. Their last changes are a minute apart, at least an hour
@@ -373,8 +356,10 @@ impl Ironic {
             }
         };
         set(REQUEST_ID, format!("req-{number:08x}-0000-4000-8000-000000000000"));
-        let date = self.0.clock.now().format("%a, %d %b %Y %H:%M:%S GMT");
-        set(header::DATE, date.to_string());
+        set(
+            header::DATE,
+            self.0.clock.now().format("%a, %d %b %Y %H:%M:%S GMT").to_string(),
+        );
         // An unauthorized response has no version headers.
         if status != http::StatusCode::UNAUTHORIZED {
             set(MINIMUM, self.0.versions.minimum.to_string());
@@ -383,12 +368,12 @@ impl Ironic {
                 set(USED, microversion.to_string());
             }
         }
-        let retry_after = retry_after.map(|seconds| (header::RETRY_AFTER, seconds.to_string()));
-        let location = location.map(|location| (header::LOCATION, location));
-        location
-            .into_iter()
-            .chain(retry_after)
-            .for_each(|(name, value)| set(name, value));
+        if let Some(location) = location {
+            set(header::LOCATION, location);
+        }
+        if let Some(seconds) = retry_after {
+            set(header::RETRY_AFTER, seconds.to_string());
+        }
         if let Some(body) = body {
             set(header::CONTENT_TYPE, "application/json".to_owned());
             *response.body_mut() = body.to_string().into_bytes();
