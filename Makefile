@@ -39,7 +39,7 @@ fields-prove: tools ## drop each member of docs/fields.md that acts, and require
 
 test: tools ## all tests and scripts, with a forecast, progress and one summary; once built, at most 8 minutes on two cores
 	@echo "make test: unit, property and conformance tests, sweeps of faults, and the scripts of e2e/scenarios"
-	@cargo run --quiet --locked --bin run-tests -- --record $(CACHE)/test-times.tsv --estimate crates/proof/run-tests/estimate.tsv
+	@cargo run --locked --bin run-tests -- --record $(CACHE)/test-times.tsv --estimate crates/proof/run-tests/estimate.tsv
 
 # STORIES: FIRST-LAST; the first ones are in `make test`. HISTORIES: their number.
 STORIES ?= 200-2000
@@ -91,12 +91,18 @@ deny-test: tools $(DENY) ## check that an advisory against a dependency fails `m
 # --- the simulated world ------------------------------------------------------------------------------------------
 
 # HOSTS: number of machines. SPEED: how many times faster than real ones. ONCE=1 ends when the cluster is ready.
+# SCENARIO: a script of e2e/scenarios instead of the cluster, or `list`. PAUSE: seconds before each of its steps.
 SPEED ?= 40
+# The program that tests use, if it is built. Otherwise one of its own, which takes less time to build than to optimise: that
+# shares nothing with the tests, so that it is a package with its features alone.
+DEMO_PROFILE ?= $(if $(wildcard $(CARGO_BIN)/capm3),dev,demo)
+DEMO_PROGRAM = $(if $(filter dev,$(DEMO_PROFILE)),,--profile $(DEMO_PROFILE) --package metal3-manager) --bin capm3
 .PHONY: demo scenario
-demo: rust ## run a cluster on simulated machines, with a kubeconfig (ONCE=1, BARE=1, HOSTS, SPEED)
-	@cargo run --quiet --locked --bin capm3 -- sandbox --hosts $(or $(HOSTS),5) --speed $(SPEED) \
+demo: rust ## run a cluster on simulated machines, with a kubeconfig (ONCE=1, BARE=1, HOSTS, SPEED, SCENARIO=name, PAUSE)
+	@echo "make demo: builds the program (some minutes on a new machine, seconds later), then shows a cluster in the making"
+	@cargo run --locked $(DEMO_PROGRAM) -- sandbox --hosts $(or $(HOSTS),5) --speed $(SPEED) \
 	  --kubeconfig $(CACHE)/sandbox.kubeconfig \
-	  $(if $(ONCE),--once) $(if $(BARE),--bare)
+	  $(if $(ONCE),--once) $(if $(BARE),--bare) $(addprefix --scenario ,$(SCENARIO)) $(addprefix --pause ,$(PAUSE))
 
 # FILE: one script; default: all of e2e/scenarios.
 SEED ?= 1

@@ -8,19 +8,30 @@
 //! no code of the product. Invariant: **a machine boots only the configured target of its BMC**, and its disks hold
 //! only images that an agent wrote after checking them.
 
+#[cfg(feature = "lab")]
 pub mod agent;
+#[cfg(feature = "lab")]
 pub mod control;
+#[cfg(feature = "lab")]
 pub mod disk;
+#[cfg(feature = "lab")]
 pub mod endpoint;
 pub mod fault;
 pub mod identity;
+#[cfg(feature = "lab")]
 pub mod image;
 pub mod inventory;
+#[cfg(feature = "lab")]
 pub mod iso;
+#[cfg(feature = "lab")]
 pub mod lab;
+#[cfg(feature = "lab")]
 pub mod machine;
 pub mod profile;
+#[cfg(feature = "lab")]
 pub mod redfish;
+#[cfg(feature = "lab")]
 pub mod server;
+#[cfg(feature = "lab")]
 pub mod store;
 pub mod tls;
