@@ -21,7 +21,7 @@ use tokio::sync::watch;
 
 use crate::calls;
 use crate::credentials::{CONNECTIONS, SetupError};
-use crate::endpoint::Settings;
+use crate::endpoint::{QUICK_POLL, Settings};
 use crate::error::{self, Error, Refusal};
 use crate::failure;
 use crate::request::{Call, Method, Request};
@@ -57,6 +57,8 @@ pub struct Client(Arc<Shared>);
 struct Shared {
     clock: Arc<dyn Clock>,
     connection: Connection,
+    /// That of the first destination: it does not change with the others.
+    quick_poll: Duration,
     microversion: Mutex<Option<Microversion>>,
     send_permits: SendPermits,
     sent: AtomicU64,
@@ -77,26 +79,29 @@ impl Client {
     /// # Errors
     /// When a file cannot be read or used.
     pub async fn new(settings: Settings, clock: Arc<dyn Clock>) -> Result<Self, SetupError> {
+        let quick_poll = settings.quick_poll;
         let connection = Connection::http(settings, clock.monotonic()).await?;
-        Ok(Self::of(clock, connection))
+        Ok(Self::of(clock, connection, quick_poll))
     }
 
     /// Creates a client with another transport. Login and trust of the settings are not used.
     #[must_use]
     pub fn over(transport: Arc<dyn Transport>, settings: Settings, clock: Arc<dyn Clock>) -> Self {
-        Self::of(clock, Connection::over(transport, settings))
+        let quick_poll = settings.quick_poll;
+        Self::of(clock, Connection::over(transport, settings), quick_poll)
     }
 
     /// Creates a client that sends nothing until it has a destination; until then `why` is the reason of each failure.
     #[must_use]
     pub fn without_destination(why: String, clock: Arc<dyn Clock>) -> Self {
-        Self::of(clock, Connection::missing(why))
+        Self::of(clock, Connection::missing(why), QUICK_POLL)
     }
 
-    fn of(clock: Arc<dyn Clock>, connection: Connection) -> Self {
+    fn of(clock: Arc<dyn Clock>, connection: Connection, quick_poll: Duration) -> Self {
         Self(Arc::new(Shared {
             clock,
             connection,
+            quick_poll,
             microversion: Mutex::new(None),
             send_permits: SendPermits::new(CONNECTIONS),
             sent: AtomicU64::new(0),
@@ -126,7 +131,7 @@ impl Client {
 
     /// The longest pause of a feed of this client while a managed node changes state.
     pub(crate) fn quick_poll(&self) -> Duration {
-        self.0.settings.quick_poll
+        self.0.quick_poll
     }
 
     /// The requests so far, each attempt counted.

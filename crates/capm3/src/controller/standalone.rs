@@ -84,6 +84,16 @@ impl Standalone {
         tasks
     }
 
+    fn capacity(&self, caches: &Caches) -> capacity::Parts {
+        capacity::Parts {
+            caches: caches.clone(),
+            clock: Arc::clone(&self.clock),
+            metrics: self.metrics.clone(),
+            watch_filter: None,
+            workers: self.workers,
+        }
+    }
+
     fn cluster_tasks(
         &self,
         caches: &Caches,
@@ -128,16 +138,7 @@ impl Standalone {
             },
             writer.clone(),
         );
-        let templates = capacity::controller(
-            capacity::Parts {
-                caches: caches.clone(),
-                clock: Arc::clone(&self.clock),
-                metrics: metrics.clone(),
-                watch_filter: None,
-                workers: self.workers,
-            },
-            writer,
-        );
+        let templates = capacity::controller(self.capacity(caches), writer);
         let [first, second, third, fourth] = std::array::from_fn(|_| stop.clone());
         [
             Box::pin(async move {

@@ -108,14 +108,15 @@ pub(super) fn settings(
     let scheme = if secrets.certificate.is_some() { "https" } else { "http" };
     let at = &followed.resource;
     let endpoint = Endpoint::parse(&format!("{scheme}://{}.{}.svc", at.name, at.namespace));
+    let endpoint = endpoint.map_err(|error| Missing::NotReady(error.to_string()))?;
     Ok(Settings {
-        endpoint: endpoint.map_err(|error| Missing::NotReady(error.to_string()))?,
         login: Login::Basic {
             username,
             password: password.into(),
         },
         trust,
         time_limit: followed.time_limit,
+        ..Settings::new(endpoint)
     })
 }
 

@@ -338,6 +338,9 @@ fn granted_after_a_loss(block: impl Fn(&mut ApiServer, bool), extra: &Value) -> 
     (server.granted(ClusterApi, "c1"), other)
 }
 
+/// Blocks a claim, or ends that.
+type Block<'a> = &'a dyn Fn(&mut ApiServer, bool);
+
 #[test]
 fn address_of_a_blocked_claim_is_granted_to_no_other_claim_while_its_object_is_gone() {
     let paused = |server: &mut ApiServer, is_blocked| {
@@ -361,7 +364,7 @@ fn address_of_a_blocked_claim_is_granted_to_no_other_claim_while_its_object_is_g
         paused(server, is_blocked);
         server.edit_pool(&json!({ "status": null }));
     };
-    let blocks: [&dyn Fn(&mut ApiServer, bool); 4] = [&paused, &without_cluster, &without_finalizer, &restored];
+    let blocks: [Block<'_>; 4] = [&paused, &without_cluster, &without_finalizer, &restored];
     for (number, block) in blocks.into_iter().enumerate() {
         let expected = [Some("10.0.0.10".to_owned()), Some("10.0.0.11".to_owned())];
         let (first, other) = granted_after_a_loss(block, &json!({}));

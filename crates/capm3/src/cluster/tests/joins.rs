@@ -72,6 +72,7 @@ fn said(report: JoinReport, bootstraps: Bootstraps) -> (ConditionStatus, String,
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a row for each answer")]
 fn each_answer_has_its_reason_and_a_message_that_names_what_is_missing_and_the_cure() {
     let (absent, refused) = (Observed::Absent, Observed::Unknown(UnknownReason::NotPermitted));
     let failed = Observed::Unknown(UnknownReason::Unreadable("server_failed".to_owned()));

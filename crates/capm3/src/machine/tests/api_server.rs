@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 
 use crate::machine::action::Action;
 
+/// The failure domain of a host.
+const FAILURE_DOMAIN: &str = "/metadata/labels/infrastructure.cluster.x-k8s.io~1failure-domain";
+
 pub(super) const NAMESPACE: &str = "metal";
 pub(super) const CLUSTER: &str = "edge";
 /// The label of hosts that are kept for the set of the machines.
@@ -244,10 +247,7 @@ impl Server {
             let others = self.all(ObjectKind::Host).filter(runs);
             wrong.extend(others.map(|(other, _)| format!("{new} was put on {name} and runs on {other}")));
         }
-        let zone = text(
-            before,
-            "/metadata/labels/infrastructure.cluster.x-k8s.io~1failure-domain",
-        );
+        let zone = text(before, FAILURE_DOMAIN);
         let is_elsewhere = |zoning: &Zoning| zoning.is_required && zone != domain_of(new);
         if old.is_empty() && !new.is_empty() && self.zoning.as_ref().is_some_and(is_elsewhere) {
             wrong.push(format!("{new} in {} took {name} in {zone}", domain_of(new)));

@@ -19,6 +19,7 @@ impl<'a> Repaired<'a> {
     /// One machine of the control plane and a worker, with one free host.
     async fn start(folder: &'a Path) -> Result<Self> {
         let scenario = Scenario {
+            looks_before_joins: false,
             about: "remediation".to_owned(),
             hosts: 3,
             namespace: None,
