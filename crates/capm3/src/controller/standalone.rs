@@ -103,9 +103,8 @@ impl Standalone {
     ) -> [Task; 4] {
         let metrics = &self.metrics;
         let sources = Arc::new(WatchedSources::new(self.client.clone(), None, Arc::clone(&self.clock)));
-        let touch_writer = self
-            .touches_control_planes
-            .then(|| Writer::new(self.client.clone(), Mode::Perform));
+        let touches = self.touches_control_planes;
+        let touch_writer = touches.then(|| Writer::new(self.client.clone(), Mode::Perform));
         let writer = Writer::new(self.client.clone(), Mode::Perform);
         let clusters = cluster::reconciler::controller(
             cluster::reconciler::Parts {

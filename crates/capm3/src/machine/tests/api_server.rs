@@ -9,9 +9,6 @@ use serde_json::{Value, json};
 
 use crate::machine::action::Action;
 
-/// The failure domain of a host.
-const FAILURE_DOMAIN: &str = "/metadata/labels/infrastructure.cluster.x-k8s.io~1failure-domain";
-
 pub(super) const NAMESPACE: &str = "metal";
 pub(super) const CLUSTER: &str = "edge";
 /// The label of hosts that are kept for the set of the machines.
@@ -247,11 +244,6 @@ impl Server {
             let others = self.all(ObjectKind::Host).filter(runs);
             wrong.extend(others.map(|(other, _)| format!("{new} was put on {name} and runs on {other}")));
         }
-        let zone = text(before, FAILURE_DOMAIN);
-        let is_elsewhere = |zoning: &Zoning| zoning.is_required && zone != domain_of(new);
-        if old.is_empty() && !new.is_empty() && self.zoning.as_ref().is_some_and(is_elsewhere) {
-            wrong.push(format!("{new} in {} took {name} in {zone}", domain_of(new)));
-        }
         if self.reuses && !old.is_empty() && new.is_empty() && !is_kept(after) && !self.forced.contains(old) {
             wrong.push(format!("{name} was released by {old} and is not kept"));
         }
@@ -298,9 +290,17 @@ impl Server {
         self.check_provisioning(name, before, after, wrong);
     }
 
-    /// Checks the provisioning of a host.
+    /// Checks the claim and the provisioning of a host.
     fn check_provisioning(&self, name: &str, before: &Value, after: &Value, wrong: &mut Vec<String>) {
-        let new = consumer(after);
+        let (old, new) = (consumer(before), consumer(after));
+        let zone = text(
+            before,
+            "/metadata/labels/infrastructure.cluster.x-k8s.io~1failure-domain",
+        );
+        let is_elsewhere = |zoning: &Zoning| zoning.is_required && zone != domain_of(new);
+        if old.is_empty() && !new.is_empty() && self.zoning.as_ref().is_some_and(is_elsewhere) {
+            wrong.push(format!("{new} in {} took {name} in {zone}", domain_of(new)));
+        }
         // An image that booted with an earlier machine's data does not run this machine.
         if !self.is_bare && !has_image(before) && has_image(after) && !new.is_empty() {
             let claim = self
