@@ -19,6 +19,8 @@ pub enum Read {
     Claim(Key),
     /// The Metal3Data.
     Data,
+    /// The host of the machine. It enters the cache, which the next plan sees.
+    Host(Key),
 }
 
 /// One step of a plan.

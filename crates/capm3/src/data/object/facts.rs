@@ -85,6 +85,8 @@ pub struct Responses {
     pub claim: Observed<ObjectMeta>,
     /// The Metal3Data, read live.
     pub data: Observed<ObjectMeta>,
+    /// The host that was read live.
+    pub host: Option<Key>,
     /// The rejection of a new object.
     pub rejection: Option<Rejection>,
 }
@@ -104,6 +106,7 @@ impl Default for Responses {
         Self {
             claim: Observed::Unknown(UnknownReason::NotRead),
             data: Observed::Unknown(UnknownReason::NotRead),
+            host: None,
             rejection: None,
         }
     }

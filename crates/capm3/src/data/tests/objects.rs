@@ -312,6 +312,33 @@ fn claim_is_not_released_once_a_secret_is_rendered() {
     }
 }
 
+/// The Secrets may be deleted while the host runs, and a restore may leave them out.
+#[test]
+fn claim_is_not_released_while_the_host_has_an_image_although_the_secrets_are_gone() {
+    let provisioned = [
+        json!({ "image": { "url": "http://192.0.2.9/os.raw" } }),
+        json!({ "customDeploy": { "method": "install" } }),
+    ];
+    for (spec, is_owned) in provisioned.iter().zip([true, true]) {
+        let mut fixture = with_both_parts();
+        fixture.claim_is(ClaimState::Deleting { is_owned });
+        let owner = if is_owned { "uid-tpl-2" } else { "uid-old" };
+        fixture.rendering.deleting = vec![pool_claim("tpl-2-p", owner, true)];
+        assert!(is_released(&fixture.plan()), "nothing uses it");
+        let mut host = serde_json::to_value(&fixture.host).unwrap();
+        host["spec"]
+            .as_object_mut()
+            .unwrap()
+            .extend(spec.as_object().unwrap().clone());
+        fixture.host = read(host);
+        assert_eq!(fixture.plan().actions, []);
+        let message = status(&fixture.plan())["errorMessage"].as_str().unwrap().to_owned();
+        for word in ["claim tpl-2-p", "pool p", "BareMetalHost host-7", "delete the Machine"] {
+            assert!(message.contains(word), "{message}");
+        }
+    }
+}
+
 #[test]
 fn claim_named_after_the_host_counts_under_any_setting() {
     let mut fixture = with_both_parts();

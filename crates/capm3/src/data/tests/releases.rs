@@ -11,11 +11,12 @@ use metal3_runtime::queue::Outcome;
 use metal3_runtime::work::Next;
 use serde_json::json;
 
+use super::super::claims::ClaimState;
 use super::super::object::action::{Action, Plan, Read};
 use super::super::object::facts::{Facts, PoolClaim, Rejection, Rendering, Responses};
 use super::super::object::plan::{Waiting, plan};
 use super::super::reason;
-use super::{Fixture, fixture, metadata, owner, pool_claim, read};
+use super::{Fixture, fixture, metadata, name, owner, pool_claim, read};
 
 /// A Metal3Data that was created for the claim `uid-w-0`, and what is known of other objects.
 struct Case {
@@ -140,6 +141,35 @@ fn claim_of_an_earlier_object_is_released_after_a_live_read() {
         case.responses.data = observed(uid);
         assert_eq!(released(&case.plan()), "b");
     }
+}
+
+/// A live Metal3Data that its claim names, whose claim on pool `p` is in deletion.
+fn with_claim_in_deletion(state: ClaimState, claim: PoolClaim) -> Case {
+    let mut case = Case::live();
+    case.fixture = fixture(json!({ "metaData": { "ipAddressesFromPool": [{ "key": "ip", "name": "p" }] } }));
+    let data = &mut case.fixture.data;
+    data.metadata.owner_references = read(owner("Metal3DataClaim", "w-0", "uid-w-0"));
+    data.metadata.finalizers = read(json!(["metal3data.infrastructure.cluster.x-k8s.io"]));
+    data.spec.meta_data = read(json!({ "name": "w-0-metadata", "namespace": "lab" }));
+    case.fixture.claim.status.rendered_data = read(json!({ "name": "tpl-2", "namespace": "lab" }));
+    let rendering = &mut case.fixture.rendering;
+    rendering.claims.metal3.insert(name("tpl-2-p"), state);
+    rendering.deleting = vec![claim];
+    case
+}
+
+#[test]
+fn own_claim_in_deletion_is_released_after_live_reads() {
+    let claim = pool_claim("tpl-2-p", "uid-tpl-2", true);
+    let mut case = with_claim_in_deletion(ClaimState::Deleting { is_owned: true }, claim);
+    case.responses.data = observed("uid-tpl-2");
+    // The cache of hosts may be older than the image.
+    let host = Key::of(&case.fixture.data).sibling("host-7");
+    assert_eq!(case.plan(), Plan::reading(vec![Read::Host(host.clone())]));
+    case.responses.host = Some(host);
+    assert_eq!(released(&case.plan()), "tpl-2-p");
+    case.fixture.host.spec.image = read(json!({ "url": "http://192.0.2.9/os.raw" }));
+    assert_eq!(case.plan().actions, [], "the read shows an image");
 }
 
 #[test]

@@ -67,7 +67,11 @@ pub(super) fn grants(
                 return Err(in_template(error, template_name).into());
             }
             Some((name, ClaimState::Deleting { is_owned: true })) => {
-                return Err(release_claim((data, rendering), name, &pool, rendered));
+                return Err(release_claim(
+                    (data, rendering),
+                    (name, &pool),
+                    in_use(subject, rendered),
+                ));
             }
             Some((name, ClaimState::Deleting { is_owned: false })) => {
                 return Err(foreign(name, &pool, "another owner").into());
@@ -84,25 +88,40 @@ pub(super) fn grants(
     }
 }
 
+/// The claim in deletion of this name.
+fn in_deletion<'a>(rendering: &'a Rendering, name: &ObjectName, pool: &PoolRef) -> Option<&'a PoolClaim> {
+    let is_this = |claim: &&PoolClaim| {
+        matches!(claim, PoolClaim::Metal3(_)) == pool.is_metal3() && name_of(claim.metadata()) == name.as_str()
+    };
+    rendering.deleting.iter().find(is_this)
+}
+
+/// What may use the address of any claim of a machine: a rendered Secret may contain it, and a host may run with it
+/// although its Secrets are gone, as after a restore.
+fn in_use(subject: &Subject<'_>, rendered: Option<&ObjectName>) -> Option<String> {
+    if let Some(secret) = rendered {
+        return Some(format!("Secret {secret} exists and may contain its address"));
+    }
+    let (host, spec) = (name_of(&subject.host.metadata), &subject.host.spec);
+    let is_provisioned = spec.image.is_some() || spec.custom_deploy.is_some();
+    is_provisioned.then(|| format!("BareMetalHost {host} has an image and may run with its address"))
+}
+
 /// Releases a claim in deletion, so that another can be created. Only if its address cannot be in use, because a new
 /// one is claimed in its place.
 fn release_claim(
     (data, rendering): (&Metal3Data, &Rendering),
-    name: &ObjectName,
-    pool: &PoolRef,
-    rendered: Option<&ObjectName>,
+    (name, pool): (&ObjectName, &PoolRef),
+    in_use: Option<String>,
 ) -> Stop {
-    if let Some(secret) = rendered {
+    if let Some(why) = in_use {
         return Stop::Wait(Waiting::LostClaim {
             claim: name.to_string(),
             pool: pool.to_string(),
-            secret: secret.to_string(),
+            why,
         });
     }
-    let is_this = |claim: &&PoolClaim| {
-        matches!(claim, PoolClaim::Metal3(_)) == pool.is_metal3() && name_of(claim.metadata()) == name.as_str()
-    };
-    let found = rendering.deleting.iter().find(is_this);
+    let found = in_deletion(rendering, name, pool);
     let plan = if let Some(action) = found.and_then(|claim| release(claim, false)) {
         then_requeue(vec![action])
     } else {

@@ -3,7 +3,8 @@
 //! Claims precede Secrets, metadata precede network data, and each missing object is reported by name. An existing
 //! Secret is never changed; when all exist, neither the machine nor the template is needed.
 //!
-//! Invariant: once a Secret is rendered, no claim is released, so that a later one contains the same addresses.
+//! Invariant: once a Secret is rendered or the host has an image, no claim is released, so that a later Secret contains
+//! the same addresses.
 
 use std::time::Duration;
 
@@ -13,14 +14,15 @@ use metal3_api::meta::SecretReference;
 use metal3_capi::owner;
 use metal3_domain::derived::RenderedPart;
 use metal3_domain::names::ObjectName;
+use metal3_runtime::cache::Key;
 use metal3_runtime::patch::{MergePatch, with_finalizer};
-use metal3_runtime::plan::PlannedEvent;
+use metal3_runtime::plan::{Observed, PlannedEvent};
 use metal3_runtime::work::Next;
 
 use super::addresses::{grants, in_template};
 use super::waiting::{Stop, Waiting};
 use crate::data::index::referred;
-use crate::data::object::action::{Action, Plan, only, then_requeue};
+use crate::data::object::action::{Action, Plan, Read, only, then_requeue};
 use crate::data::object::facts::{Facts, Rejection, Rendering};
 use crate::data::pools::Grants;
 use crate::data::secrets::{self, NewSecret, SecretAction};
@@ -74,7 +76,26 @@ pub(super) fn plan(facts: &Facts<'_>, data: &Metal3Data) -> Plan {
     {
         return then_requeue(vec![Action::Patch(patch.with_precondition(&at))]);
     }
-    render(data, rendering)
+    confirmed(facts, data, render(data, rendering))
+}
+
+/// The plan, once live reads confirm the release of a claim: the cached Metal3Data may be an earlier one of its name,
+/// and the host may be provisioned with the address.
+fn confirmed(facts: &Facts<'_>, data: &Metal3Data, plan: Plan) -> Plan {
+    let is_release = |action: &Action| matches!(action, Action::Release { .. });
+    let host = facts.rendering.host.as_deref().map(Key::of);
+    if !plan.actions.iter().any(is_release) {
+        return plan;
+    }
+    match &facts.responses.data {
+        Observed::Unknown(_) => Plan::reading(vec![Read::Data]),
+        Observed::Present(found) if found.uid == data.metadata.uid => match host {
+            Some(host) if facts.responses.host.as_ref() != Some(&host) => Plan::reading(vec![Read::Host(host)]),
+            Some(_) | None => plan,
+        },
+        // The change enqueues the key.
+        Observed::Present(_) | Observed::Absent => Plan::default(),
+    }
 }
 
 /// A rejected object is created again after a change of an input, or, when its kind is not served, each minute.

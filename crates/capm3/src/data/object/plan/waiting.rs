@@ -51,15 +51,11 @@ pub(in crate::data) enum Waiting {
     /// A claim that has another owner or is in deletion.
     #[error("waiting for the claim {claim} on pool {pool} to be deleted; it belongs to {owner}")]
     ForeignClaim { claim: String, pool: String, owner: String },
-    /// A claim in deletion although a Secret may contain its address.
+    /// A claim in deletion although its address may be in use.
     #[error(
-        "claim {claim} on pool {pool} is being deleted, but Secret {secret} exists and may contain its address; delete the Machine, so that a new one is created"
+        "claim {claim} on pool {pool} is being deleted, but {why}; delete the Machine, so that a new one is created"
     )]
-    LostClaim {
-        claim: String,
-        pool: String,
-        secret: String,
-    },
+    LostClaim { claim: String, pool: String, why: String },
     /// A Secret of an earlier machine.
     #[error("waiting for Secret {0} of an earlier machine to be deleted; delete it if it is not in use")]
     Secret(String),

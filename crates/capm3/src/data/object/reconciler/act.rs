@@ -35,6 +35,10 @@ impl Objects {
                     let found = writer.read(&self.caches.data, key).await?;
                     responses.data = found.map(|data| data.metadata).into();
                 }
+                Read::Host(host) => {
+                    drop(writer.find(&self.caches.hosts, &host).await?);
+                    responses.host = Some(host);
+                }
             }
         }
         Ok(())
