@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::claims::{ClaimState, Naming, NewClaim};
 use super::super::object::action::{Action, Plan};
-use super::super::object::facts::Rendering;
+use super::super::object::facts::{PoolClaim, Rendering};
 use super::super::object::plan::{Waiting, render};
 use super::super::secrets::{NewSecret, SecretAction, action};
 use super::super::subject::name_of;
@@ -35,6 +35,16 @@ impl Fixture {
         let secret = secret("Metal3Data", owner_uid);
         self.rendering.secrets.insert(name.into(), secret);
     }
+}
+
+/// A claim in deletion of a Metal3Data of another name.
+fn of_another_name(name: &str) -> PoolClaim {
+    let PoolClaim::Metal3(claim) = pool_claim(name, "uid-old", true) else {
+        panic!("a claim on an IPPool")
+    };
+    let mut claim = (*claim).clone();
+    claim.metadata.owner_references = read(owner("Metal3Data", "tpl", "uid-old"));
+    PoolClaim::Metal3(claim.into())
 }
 
 /// A plan that only waits for this.
@@ -274,8 +284,18 @@ fn foreign_claims_are_awaited_and_an_own_claim_in_deletion_is_released() {
         with(ClaimState::Foreign { owner }).plan().next,
         foreign("Metal3Data old")
     );
-    let another = with(ClaimState::Deleting { is_owned: false }).plan();
-    assert_eq!(another.next, foreign("another owner"));
+    let mut another = with(ClaimState::Deleting { is_owned: false });
+    assert_eq!(
+        another.plan().next,
+        foreign("another owner"),
+        "it may belong to another object"
+    );
+    another.rendering.deleting = vec![of_another_name("tpl-2-p")];
+    assert_eq!(
+        another.plan().next,
+        foreign("another owner"),
+        "names of claims can be equal"
+    );
     let mut own = with(ClaimState::Deleting { is_owned: true });
     let held_by_another = Next::waiting(reason::WAITING, "waiting for the claim lab/tpl-2-p to be deleted");
     assert_eq!(own.plan().next, held_by_another);
@@ -319,7 +339,7 @@ fn claim_is_not_released_while_the_host_has_an_image_although_the_secrets_are_go
         json!({ "image": { "url": "http://192.0.2.9/os.raw" } }),
         json!({ "customDeploy": { "method": "install" } }),
     ];
-    for (spec, is_owned) in provisioned.iter().zip([true, true]) {
+    for (spec, is_owned) in provisioned.iter().zip([true, false]) {
         let mut fixture = with_both_parts();
         fixture.claim_is(ClaimState::Deleting { is_owned });
         let owner = if is_owned { "uid-tpl-2" } else { "uid-old" };

@@ -158,6 +158,29 @@ fn with_claim_in_deletion(state: ClaimState, claim: PoolClaim) -> Case {
     case
 }
 
+/// An earlier Metal3Data of this name ended without releasing it, or its owner was lost.
+#[test]
+fn claim_in_deletion_of_an_earlier_object_is_released_while_the_new_one_lives() {
+    let mut unowned = pool_claim("tpl-2-p", "uid-old", true);
+    if let PoolClaim::Metal3(claim) = &mut unowned {
+        Arc::make_mut(claim).metadata.owner_references = None;
+    }
+    for claim in [pool_claim("tpl-2-p", "uid-old", true), unowned] {
+        let mut case = with_claim_in_deletion(ClaimState::Deleting { is_owned: false }, claim);
+        assert_eq!(case.plan(), Plan::reading(vec![Read::Data]));
+        // The cached object is the earlier one.
+        for uid in ["uid-new", ""] {
+            case.responses.data = observed(uid);
+            assert_eq!(case.plan(), Plan::default());
+        }
+        case.responses.data = observed("uid-tpl-2");
+        let host = Key::of(&case.fixture.data).sibling("host-7");
+        assert_eq!(case.plan(), Plan::reading(vec![Read::Host(host.clone())]));
+        case.responses.host = Some(host);
+        assert_eq!(released(&case.plan()), "tpl-2-p");
+    }
+}
+
 #[test]
 fn own_claim_in_deletion_is_released_after_live_reads() {
     let claim = pool_claim("tpl-2-p", "uid-tpl-2", true);

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataTemplate};
+use metal3_capi::owner;
 use metal3_domain::names::ObjectName;
 use metal3_runtime::cache::Key;
 
@@ -74,6 +75,14 @@ pub(super) fn grants(
                 ));
             }
             Some((name, ClaimState::Deleting { is_owned: false })) => {
+                let found = in_deletion(rendering, name, &pool);
+                if found.is_some_and(|claim| is_left(claim, data)) {
+                    return Err(release_claim(
+                        (data, rendering),
+                        (name, &pool),
+                        in_use(subject, rendered),
+                    ));
+                }
                 return Err(foreign(name, &pool, "another owner").into());
             }
             Some((name, ClaimState::Foreign { owner })) => return Err(foreign(name, &pool, owner).into()),
@@ -94,6 +103,14 @@ fn in_deletion<'a>(rendering: &'a Rendering, name: &ObjectName, pool: &PoolRef) 
         matches!(claim, PoolClaim::Metal3(_)) == pool.is_metal3() && name_of(claim.metadata()) == name.as_str()
     };
     rendering.deleting.iter().find(is_this)
+}
+
+/// Whether a claim in deletion is left from an earlier Metal3Data of this name, or has lost its owner, as in a restore:
+/// then only its finalizer keeps it. Metal3Data of other names can have claims of the same name.
+fn is_left(claim: &PoolClaim, data: &Metal3Data) -> bool {
+    let (claim, uid) = (claim.metadata(), data.metadata.uid.as_deref());
+    let of_this_name = owner::first::<Metal3Data>(claim).is_none_or(|owner| owner.name == name_of(&data.metadata));
+    of_this_name && claims::is_orphan(claim, |owner| Some(owner) == uid)
 }
 
 /// What may use the address of any claim of a machine: a rendered Secret may contain it, and a host may run with it

@@ -8,6 +8,7 @@ use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3DataClaim, Metal3Dat
 use metal3_domain::clock::Clock;
 use metal3_harness::{Instance, State, TestEnv};
 use metal3_sim_cluster::Cluster;
+use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::invariants::{paths, unowned_claims, violations, wrong_indexes};
@@ -29,6 +30,10 @@ enum Step {
     Provide,
     /// The user deletes the claim on the Metal3 pool.
     DropAddress,
+    /// The user deletes the claim on the other pool.
+    DropOtherAddress,
+    /// The user removes the data of a machine, and their finalizers, by force.
+    Forget(&'static str),
     GiveBack(&'static str),
     LetGo(&'static str),
     DropTemplate,
@@ -63,11 +68,24 @@ impl Step {
             Self::Machine(name) => user.machine(name).await,
             Self::Provide => user.provide().await,
             Self::DropAddress => user.delete(lab::IPAM, "ipclaims/tpl-0-pool").await,
+            Self::DropOtherAddress => user.delete(lab::CLUSTER_IPAM, "ipaddressclaims/tpl-0-far").await,
+            Self::Forget(name) => forget(user, name).await,
             Self::GiveBack(name) => user.give_back(name).await,
             Self::LetGo(name) => user.let_go(name).await,
             Self::DropTemplate => user.delete(lab::INFRASTRUCTURE, "metal3datatemplates/tpl").await,
         }
     }
+}
+
+/// Deletes the claim of a machine, and the Metal3Data `tpl-0` before it.
+async fn forget(user: &User, claim: &str) {
+    let none = json!({ "metadata": { "finalizers": null } });
+    user.delete(lab::INFRASTRUCTURE, "metal3datas/tpl-0").await;
+    user.change(lab::INFRASTRUCTURE, "metal3datas/tpl-0", none.clone())
+        .await;
+    let claim = format!("metal3dataclaims/{claim}");
+    user.change(lab::INFRASTRUCTURE, &claim, none).await;
+    user.delete(lab::INFRASTRUCTURE, &claim).await;
 }
 
 impl TestEnv for Scenario {
@@ -191,6 +209,30 @@ async fn address_claim_deleted_before_the_secret_is_created_again_under_every_fa
             &[Step::Provide],
         ],
         end: &[("tpl-0", "w-0")],
+        has_template: true,
+    })
+    .await;
+    let claimed = |effect: &&String| effect.starts_with("POST") && effect.ends_with("/ipclaims");
+    assert_eq!(
+        report.effects.iter().filter(claimed).count(),
+        2,
+        "{:#?}",
+        report.effects
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn address_claims_of_an_earlier_object_of_the_name_are_released_under_every_fault() {
+    let report = sweep(Scenario {
+        name: "data whose name an earlier object had, which was removed by force",
+        stages: &[
+            &[Step::Begin { pools: true }, Step::Machine("w-0")],
+            &[Step::Forget("w-0"), Step::Machine("w-1")],
+            // The garbage collector does it at some time.
+            &[Step::DropAddress, Step::DropOtherAddress],
+            &[Step::Provide],
+        ],
+        end: &[("tpl-0", "w-1")],
         has_template: true,
     })
     .await;
