@@ -1,6 +1,7 @@
 //! The plan of a machine: tables of decisions, random histories, and scripted races.
 
 mod api_server;
+mod by_hand;
 mod case;
 mod cleanup;
 mod decisions;
