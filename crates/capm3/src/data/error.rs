@@ -87,7 +87,7 @@ pub(super) enum Problem {
     #[error("pool {0} has no prefix; set it in the pool, or remove the key")]
     NoPrefix(String),
     /// A missing reference.
-    #[error("it is not set; delete the object, the controller creates it again")]
+    #[error("it is not set; delete the Metal3DataClaim that owns the object, and its machine makes both again")]
     Unset,
     /// The claim has no owning machine.
     #[error("no Metal3Machine owns it; delete it, the controller of its machine creates another")]

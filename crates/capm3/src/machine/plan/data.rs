@@ -8,7 +8,8 @@ use metal3_runtime::plan::Observed;
 
 use super::cleanup::{is_inactive, remove_claim_finalizer};
 use super::{Decision, Planner, host_changes};
-use crate::machine::action::Reads;
+use crate::diff::version;
+use crate::machine::action::{Action, Reads};
 use crate::machine::conditions::Data;
 
 pub(super) enum DataState {
@@ -97,8 +98,12 @@ impl<'a> Planner<'a> {
             let remedy = used.and_then(|host| host.metadata.name.as_deref()).map(|host| {
                 format!("; BareMetalHost {host} runs with its data, so delete the Machine to have the host cleared")
             });
+            let whose = match self.is_owner_of(claim) {
+                true => "",
+                false => " of an earlier machine",
+            };
             return waiting(format!(
-                "waiting for Metal3DataClaim {} of an earlier machine to be deleted{}",
+                "waiting for Metal3DataClaim {}{whose} to be deleted{}",
                 self.name(),
                 remedy.unwrap_or_default()
             ));
@@ -131,28 +136,47 @@ impl<'a> Planner<'a> {
         Ok(data)
     }
 
-    /// Removes the finalizer from the claim of an earlier machine of the same name, which nothing else removes. The
-    /// claim is kept while a host may run with its data.
-    pub(super) fn release_earlier_claim(&mut self) -> Option<Decision> {
+    /// Ends a claim whose data no host can use, so that another is made: removes the finalizer from one in deletion,
+    /// which nothing else removes, and deletes the machine's own when its Metal3Data is being deleted. The claim of an earlier
+    /// machine of the same name is ended in the same way.
+    // differs (`data-made-again`): the Go manager waits until the machine is deleted.
+    pub(super) fn end_lost_claim(&mut self) -> Option<Decision> {
         let claim = self.facts.claim.present()?;
-        if is_owned_by(&claim.metadata, self.before.metadata.uid.as_deref()) {
-            return None;
-        }
-        let patch = remove_claim_finalizer(claim)?;
+        let action = remove_claim_finalizer(claim).or_else(|| self.deletion_without_data(claim))?;
         let hosts = &self.facts.hosts;
         let may_run = hosts.unreadable.is_some() || hosts.named.unknown().is_some();
         if self.rules.host_before_data() && (may_run || !hosts.claimed().all(is_inactive)) {
             return None;
         }
+        // The cached host may be older than its image.
+        if let Some(reads) = self.unconfirmed_host().filter(|_| self.is_owner_of(claim)) {
+            return Some(Decision::Read(reads));
+        }
         if !self.facts.confirmed {
             return Some(Decision::Read(Reads::Machine));
         }
-        self.actions.push(patch);
+        self.actions.push(action);
         None
+    }
+
+    /// The deletion of the machine's claim, when a user deletes the Metal3Data that it names: the claim would hold that
+    /// for ever, and get no other.
+    fn deletion_without_data(&self, claim: &Metal3DataClaim) -> Option<Action> {
+        let data = &self.facts.data.present()?.metadata;
+        let is_lost = data.deletion_timestamp.is_some() && is_owned_by(data, claim.metadata.uid.as_deref());
+        (is_lost && self.owns_claim(claim)).then_some(Action::DeleteClaim {
+            claim: claim.metadata.name.clone()?,
+            uid: claim.metadata.uid.clone()?,
+            version: version(&claim.metadata)?,
+        })
     }
 
     /// Whether the claim belongs to this machine and not to an earlier one of the same name.
     pub(super) fn owns_claim(&self, claim: &Metal3DataClaim) -> bool {
-        claim.metadata.deletion_timestamp.is_none() && is_owned_by(&claim.metadata, self.before.metadata.uid.as_deref())
+        claim.metadata.deletion_timestamp.is_none() && self.is_owner_of(claim)
+    }
+
+    fn is_owner_of(&self, claim: &Metal3DataClaim) -> bool {
+        is_owned_by(&claim.metadata, self.before.metadata.uid.as_deref())
     }
 }

@@ -249,7 +249,7 @@ impl<'a> Planner<'a> {
             };
             self.machine.status.user_data = Some(host_changes::secret_reference(secret, self.namespace()));
         }
-        if let Some(decision) = self.release_earlier_claim() {
+        if let Some(decision) = self.end_lost_claim() {
             return decision;
         }
         if let Some(decision) = self.release_surplus_hosts() {

@@ -58,7 +58,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The recorded host, if it must still be read live: the cache may be older than a claim.
-    fn unconfirmed_host(&self) -> Option<Reads> {
+    pub(super) fn unconfirmed_host(&self) -> Option<Reads> {
         let is_unconfirmed = self.rules.confirm_freed() && !self.facts.hosts.named_is_live;
         let host = facts::named(self.before).filter(|_| is_unconfirmed)?;
         Some(Reads::Host(host.to_owned()))
