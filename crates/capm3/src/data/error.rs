@@ -107,6 +107,9 @@ pub(super) enum Problem {
     /// The template cannot be decoded.
     #[error("it cannot be read: {0}; correct it")]
     Unreadable(String),
+    /// An object that may use an index of the template, or be a claim on it, cannot be decoded.
+    #[error("it cannot be read, and may serve a claim on the template; correct it, or delete it if nothing uses it")]
+    UnreadableObject,
     /// Every index is in use.
     #[error("all of its numbers are in use; delete machines, or make another template")]
     Exhausted,
@@ -130,6 +133,11 @@ impl DataError {
     /// The error of a template that cannot be decoded.
     pub(super) fn unreadable(template: &Key, why: &str) -> Self {
         Problem::Unreadable(why.to_owned()).of(format!("Metal3DataTemplate {}", template.name))
+    }
+
+    /// The error of another object that cannot be decoded.
+    pub(super) fn unreadable_object(kind: &str, name: &str) -> Self {
+        Problem::UnreadableObject.of(format!("{kind} {name}"))
     }
 }
 

@@ -31,7 +31,7 @@ use crate::data::{DataError, reason, truncated};
 use crate::diff::{changes, version};
 
 /// The inputs of the plan.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Facts<'a> {
     /// Key of the template.
     pub key: &'a Key,
@@ -43,8 +43,9 @@ pub struct Facts<'a> {
     pub objects: &'a [&'a Metal3Data],
     /// The claims on the template.
     pub claims: &'a [&'a Metal3DataClaim],
-    /// Whether an unreadable object of the namespace may be a claim on the template, or use one of its indexes.
-    pub has_unreadable: bool,
+    /// Kind and name of an unreadable object of the namespace that may be a claim on the template, or use one of its
+    /// indexes.
+    pub unreadable_object: Option<(&'static str, String)>,
     /// Names of claims that are skipped because their Cluster is paused, missing or unreadable.
     pub paused: &'a [String],
     /// Claims that were read live, with the UID found.
@@ -132,16 +133,34 @@ pub fn plan(facts: &Facts<'_>) -> Plan {
         plan.actions.extend((!chain.is_empty()).then_some(chain));
     }
     orphans(facts, &mut plan);
-    if let Some(template) = facts.template.filter(|_| !has_new_finalizer) {
+    let is_blocked = facts.unreadable_object.is_some() && allocation.claims.iter().any(|(_, answer)| is_create(answer));
+    // The indexes of claims that are not served are not in use.
+    if let Some(template) = facts.template.filter(|_| !has_new_finalizer && !is_blocked) {
         finish(facts, template, &allocation, &mut plan);
     }
     if plan.reads != Reads::default() {
         return Plan::reading(plan.reads);
     }
-    if !plan.actions.is_empty() || plan.status.is_some() {
-        plan.next = Next::Requeue;
-    }
+    plan.next = next(facts, &plan, is_blocked || is_deleting(&template.metadata));
     plan
+}
+
+/// Another reconcile after a write, or the wait for an object that cannot be read, if anything waits for it.
+fn next(facts: &Facts<'_>, plan: &Plan, waits: bool) -> Next {
+    if !plan.actions.is_empty() || plan.status.is_some() {
+        return Next::Requeue;
+    }
+    match &facts.unreadable_object {
+        Some((kind, name)) if waits => {
+            let error = DataError::unreadable_object(kind, name);
+            Next::waiting(reason::OBJECT_UNREADABLE, error.to_string())
+        }
+        Some(_) | None => Next::Done,
+    }
+}
+
+const fn is_create(answer: &Answer) -> bool {
+    matches!(answer, Answer::Create(_))
 }
 
 /// Adds the finalizer to a new template.
@@ -186,9 +205,12 @@ fn claim_actions(facts: &Facts<'_>, claim: &Metal3DataClaim, answer: &Answer) ->
             claim_finalizer(claim, add_finalizer).into_iter().collect()
         }
         Answer::Adopt(name) => claim_status(claim, Some(name), None).into_iter().collect(),
-        // An unreadable object may already serve this claim.
-        Answer::Create(_) if facts.has_unreadable => Vec::new(),
         Answer::Create(object) => {
+            // An unreadable object may already serve this claim.
+            if let Some((kind, name)) = &facts.unreadable_object {
+                let error = DataError::unreadable_object(kind, name);
+                return claim_status(claim, None, Some(&error)).into_iter().collect();
+            }
             let name = name_of(&object.metadata).to_owned();
             let create = Action::Create(object.clone());
             std::iter::once(create)
@@ -261,7 +283,7 @@ fn finish(facts: &Facts<'_>, template: &Metal3DataTemplate, allocation: &Allocat
         return;
     };
     let is_used = |object: &&Metal3Data| referred(object.spec.template.as_ref()) == facts.key.name;
-    let is_free = facts.claims.is_empty() && !facts.objects.iter().any(is_used) && !facts.has_unreadable;
+    let is_free = facts.claims.is_empty() && !facts.objects.iter().any(is_used) && facts.unreadable_object.is_none();
     if is_deleting(&template.metadata) && is_free {
         let present = template.metadata.finalizers.as_deref().unwrap_or_default();
         if let Some(patch) = remove_finalizer(present, DATA_TEMPLATE_FINALIZER, &version) {

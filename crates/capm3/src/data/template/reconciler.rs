@@ -103,7 +103,7 @@ impl Templates {
             unreadable,
             objects: &objects.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
             claims: &claims.iter().map(AsRef::as_ref).collect::<Vec<_>>(),
-            has_unreadable: self.has_unreadable(key, template),
+            unreadable_object: self.unreadable_object(key, template),
             paused: &paused,
             read: &live_reads.claims,
             listed: live_reads.listed,
@@ -123,22 +123,28 @@ impl Templates {
         }
     }
 
-    /// Whether an unreadable object may use an index of the template, or be a claim on a template in deletion.
-    fn has_unreadable(&self, key: &Key, template: Option<&Metal3DataTemplate>) -> bool {
+    /// Kind and name of an unreadable object that may use an index of the template, or be a claim on a template in
+    /// deletion.
+    fn unreadable_object(&self, key: &Key, template: Option<&Metal3DataTemplate>) -> Option<(&'static str, String)> {
         let is_deleting = template.is_some_and(|template| template.metadata.deletion_timestamp.is_some());
-        let claims = || {
-            self.caches
+        let claim = || {
+            let is_near = |claim: &&Key| claim.namespace == key.namespace;
+            let found = self
+                .caches
                 .claims
-                .read(|cache| cache.unreadable().any(|claim| claim.namespace == key.namespace))
+                .read(|cache| cache.unreadable().find(is_near).cloned());
+            found.map(|claim| (Metal3DataClaim::KIND, claim.name))
         };
-        let holds = |object: &Key| {
+        let holds = |object: &&Key| {
             let number = object
                 .name
                 .strip_prefix(key.name.as_str())
                 .and_then(|rest| rest.strip_prefix('-'));
             object.namespace == key.namespace && number.is_some_and(|number| number.parse::<u32>().is_ok())
         };
-        self.caches.data.read(|cache| cache.unreadable().any(holds)) || (is_deleting && claims())
+        let found = self.caches.data.read(|cache| cache.unreadable().find(holds).cloned());
+        let data = found.map(|data| (Metal3Data::KIND, data.name));
+        data.or_else(|| is_deleting.then(claim).flatten())
     }
 
     async fn read(

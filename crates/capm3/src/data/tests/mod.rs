@@ -6,6 +6,7 @@ mod numbers;
 mod objects;
 mod releases;
 mod rendering;
+mod template_plans;
 mod templates;
 
 use std::sync::Arc;
