@@ -22,6 +22,7 @@
 mod cleanup;
 mod contended;
 mod node;
+mod progress;
 mod running;
 mod status;
 mod waiting;
@@ -129,6 +130,9 @@ impl<'a> Planner<'a> {
         }
         if is_deleting(&self.before.metadata) {
             return self.delete();
+        }
+        if self.restore_progress() {
+            return Decision::Continue;
         }
         match self.status.phase.clone() {
             Some(RemediationPhase::DeletingMachine) => self.after_end(Wait::given_up()),

@@ -241,7 +241,8 @@ impl Wait {
 }
 
 impl Planner<'_> {
-    pub(super) fn finish(self, decision: Decision) -> Plan {
+    pub(super) fn finish(mut self, decision: Decision) -> Plan {
+        self.record_progress();
         let mut status = self.status;
         let next = match decision {
             Decision::Read(reads) => return Plan::reading(reads),

@@ -21,6 +21,7 @@ use crate::remediation::facts::{Facts, Node};
 use crate::remediation::plan::plan;
 
 pub(super) const POWER_OFF: &str = "reboot.metal3.io/metal3-remediation-r-uid";
+pub(super) const PROGRESS: &str = "remediation.metal3.io/progress";
 pub(super) const FINALIZER: &str = "metal3remediation.infrastructure.cluster.x-k8s.io";
 
 pub(super) fn read<K: DeserializeOwned>(document: Value) -> K {
@@ -285,6 +286,22 @@ fn action(action: &Action) -> String {
     }
 }
 
+/// The text of the annotation that a plan has to write, and whether the status had no phase.
+fn recorded(facts: &Facts, plan: &Plan) -> Option<(Value, bool)> {
+    let (before, after) = (&facts.remediation.status, plan.status.as_ref()?);
+    if (&before.phase, before.retry_count) == (&after.phase, after.retry_count) {
+        return None;
+    }
+    let mut text = json!({ "phase": after.phase });
+    if let Some(count) = after.retry_count {
+        text["retryCount"] = json!(count);
+    }
+    let text = json!(text.to_string());
+    let annotations = facts.remediation.metadata.annotations.as_ref();
+    let is_recorded = annotations.and_then(|all| all.get(PROGRESS)).map(String::as_str) == text.as_str();
+    (!is_recorded).then_some((text, before.phase.is_none()))
+}
+
 fn outline(facts: &Facts, plan: &Plan) -> String {
     match plan.reads {
         Reads::Nothing => {}
@@ -292,7 +309,19 @@ fn outline(facts: &Facts, plan: &Plan) -> String {
         Reads::Drained => return "read Pods".to_owned(),
         Reads::Everything => return "read everything".to_owned(),
     }
-    let mut parts: Vec<String> = plan.actions.iter().map(action).collect();
+    let mut actions = plan.actions.as_slice();
+    if let Some(recorded) = recorded(facts, plan) {
+        // A change of the status is recorded in the annotation first, by a write of its own or with the finalizer.
+        let (Some(Action::PatchRemediation(first)), is_first) = (actions.first(), recorded.1) else {
+            panic!("{plan:?}")
+        };
+        let meta = first.clone().into_document()["metadata"].take();
+        assert_eq!(meta["annotations"][PROGRESS], recorded.0, "{plan:?}");
+        if !is_first || meta.get("finalizers").is_none() {
+            actions = &actions[1..];
+        }
+    }
+    let mut parts: Vec<String> = actions.iter().map(action).collect();
     if let Some(status) = &plan.status {
         let before = &facts.remediation.status;
         if status.phase != before.phase {

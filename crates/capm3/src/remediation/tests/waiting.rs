@@ -268,6 +268,7 @@ fn machine_is_given_up_in_both_generations_and_its_host_is_excluded_first() {
         });
     let plan = case.plan();
     let [
+        Action::PatchRemediation(_),
         Action::PatchHost { patch: host, .. },
         Action::PatchMachineStatus(machine),
     ] = plan.actions.as_slice()
