@@ -259,9 +259,14 @@ fn returns(env: &TestEnv<'_>, host: &str, zone: &Zone) -> anyhow::Result<()> {
     let number = install::machine(host)?;
     env.fleet.break_machine(stack, u32::try_from(number)?, &[])?;
     let machine = env.fleet.machines.iter().find(|machine| machine["number"] == number);
-    let objects = install::of_machine(env.fleet, machine.context("no such machine")?)?;
-    install::apply(stack, NAMESPACE, &objects)?;
+    let [login, mut again] = install::of_machine(env.fleet, machine.context("no such machine")?)?;
+    // Its disk still holds the former system, which would join the cluster again.
+    again["spec"]["online"] = false.into();
+    install::apply(stack, NAMESPACE, &[login, again])?;
     class::place(stack, host, zone)?;
-    // Its disk still holds the image: it is cleaned before its first use.
-    env.while_simulated(|| freed(stack, MACHINES - ALL))
+    // It is cleaned before its first use.
+    env.while_simulated(|| freed(stack, MACHINES - ALL))?;
+    let nodes = checks::nodes(env)?;
+    ensure!(nodes == ALL, "{nodes} Nodes after the return of the zone");
+    Ok(())
 }
