@@ -102,7 +102,7 @@ impl Autoscaler {
         workload.kubectl(env.stack, &args, None).map(drop)
     }
 
-    /// Reports the capacity of the template on each worker without one, as its kubelet does.
+    /// Reports the capacity of the template on each Node, as its kubelet does, and that it has started.
     pub(super) fn report_capacity(&self, env: &TestEnv<'_>, template: &Value) -> anyhow::Result<()> {
         let mut capacity = template["capacity"].clone();
         capacity["pods"] = "110".into();
@@ -114,13 +114,12 @@ impl Autoscaler {
         let simulator = env.simulator();
         let workload = simulator.workload()?;
         for node in nodes {
-            workload.kubectl(
-                env.stack,
-                &["patch", "node", &node, "--subresource=status", "--patch", &status],
-                None,
-            )?;
+            let args = ["patch", "node", &node, "--subresource=status", "--patch", &status];
+            workload.kubectl(env.stack, &args, None)?;
         }
-        Ok(())
+        // Admission adds it to each new Node, and no controller of the workload cluster removes it.
+        let args = ["taint", "nodes", "--all", "node.kubernetes.io/not-ready-"];
+        workload.kubectl(env.stack, &args, None).map(drop)
     }
 
     pub(super) fn remove_pod(&self, env: &TestEnv<'_>) -> anyhow::Result<()> {
