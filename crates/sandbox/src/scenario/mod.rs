@@ -52,6 +52,7 @@ pub(super) async fn play(flags: &Flags, script: &Script) -> Result<bool> {
     let scenario = Scenario::read(script.text).context("read the script")?;
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(SystemClock::start().now()));
     let mut setup = Setup::real_time(flags.seed, Arc::clone(&clock));
+    setup.looks_before_joins = scenario.looks_before_joins;
     if let Some(namespace) = &scenario.namespace {
         setup.namespace.clone_from(namespace);
     }

@@ -28,11 +28,12 @@ macro_rules! objects {
 scripts! {
     "01-one-and-two" "02-scale" "03-roll" "04-delete" "05-pause" "06-two-clusters" "07-pools" "08-broken-host"
     "09-ironic-outage" "10-foreign" "11-wrong-password" "12-kamaji" "13-secondary" "14-pool-endpoint" "15-byoh"
-    "16-managed" "17-cloud" "18-zones" "19-sites" "20-from-zero" "21-ignition" "25-node-reuse"
+    "16-managed" "17-cloud" "18-zones" "19-sites" "20-from-zero" "21-ignition" "22-join-virtual" "23-join-anonymous"
+    "24-join-managed" "25-node-reuse"
 }
 
 objects! {
-    "byoh" "cluster" "elsewhere" "foreign" "ignition" "kamaji" "managed" "openstack" "pooled" "secondary" "site" "workers"
+    "byoh" "cluster" "elsewhere" "foreign" "ignition" "kamaji" "lacking" "managed" "opaque-worker" "openstack" "pooled" "secondary" "site" "workers"
     "zones"
 }
 

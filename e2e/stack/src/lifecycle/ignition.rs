@@ -92,7 +92,7 @@ mod tests {
         let text = config("kubeadm", "%24%7BMETADATA_UUID%7D");
         for (text, part) in [
             (text.clone(), "METADATA_UUID"),
-            (text.replace("%7BM", "%7"), "kubeadm.yml"),
+            (text.replace("%7BM", "%ZZ"), "kubeadm.yml"),
             (text.replace("data:,kubeadm", "https://192.0.2.1/"), "no text"),
             (text.replace("2.3.0", "1"), "\"1\""),
             (text.replace("true", "false"), "no unit"),

@@ -12,6 +12,8 @@ use super::refusal::Refusal;
 use super::request::{Call, Verb};
 use super::{Answer, ObjectKey, Store};
 
+/// The group whose kinds may have any name that fits into a path.
+const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 /// Attempts to find a free generated name.
 const NAME_ATTEMPTS: usize = 8;
 
@@ -195,6 +197,9 @@ impl Store {
             Scope::Cluster
         };
         let mut errors = metadata_errors(body, scope);
+        if call.kind.group == RBAC_GROUP && is_path_segment(object::text(body, "name")) {
+            errors.retain(|error| error.field != "metadata.name");
+        }
         if let Some(schema) = call.version().and_then(|version| version.schema.as_ref()) {
             errors.extend(schema.validate(body));
         }
@@ -207,6 +212,11 @@ impl Store {
         let name = object::text(body, "name");
         Err(Refusal::invalid(&call.kind.kind, &call.kind.group, name, &errors))
     }
+}
+
+/// Whether a text is a valid name of the kinds of [`RBAC_GROUP`], such as `kubeadm:get-nodes`.
+fn is_path_segment(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.contains(['/', '%'])
 }
 
 /// The error for a body that does not decode as its built-in kind. The error of a patch quotes the whole object.
