@@ -7,7 +7,7 @@
 //!
 //! Invariants: `provisioned` never reverts; nothing is written for an object that is externally managed or moved away,
 //! and only its status while it is paused; an unreadable Cluster does not count as deleted; an object without extension
-//! fields is written as by the Go manager, unless the [preflight of joins](join) is enabled.
+//! fields is written as by the Go manager, unless the preflight of joins is enabled.
 
 mod action;
 mod facts;
