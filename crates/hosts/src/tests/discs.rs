@@ -558,6 +558,17 @@ fn drive_that_a_bmc_shows_late_is_read_again_and_is_no_failure() {
     ] {
         assert_eq!(fixture.summary(), summary);
     }
+    let attempts = DiscAttempts {
+        ordered: Some(DiscOrder::Eject),
+        ..DiscAttempts::default()
+    };
+    let deleted = removed(Drive::Attached, attempts).with(locked_for_long);
+    assert!(
+        deleted.summary().contains("restart of that conductor"),
+        "{}",
+        deleted.summary()
+    );
+    assert_eq!(sent(&deleted), Vec::<&str>::new());
     // Nothing has failed, and nothing else says why the host stays off.
     for fixture in [settling(left, Value::Null), settling(None, json!("Could not attach"))] {
         let locked = fixture.with(locked_for_long);

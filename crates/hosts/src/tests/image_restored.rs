@@ -4,7 +4,7 @@ use metal3_runtime::plan::{Observed, UnknownReason};
 use serde_json::json;
 
 use super::fixture::Fixture;
-use super::rows::given::deprovisioning;
+use super::rows::given::{deprovisioning, provisioned, withheld};
 
 /// `status.provisioning.image` and `spec.image` are the same: nothing asks for an erasure any more.
 fn restored(state: &str, node: serde_json::Value) -> Fixture {
@@ -85,6 +85,22 @@ fn removal_that_another_process_may_have_begun_is_an_error_until_the_user_decide
     assert!(kept.contains("to provisioned"), "{kept}");
     let removed = waits.performed().spec(json!({ "image": null })).summary();
     assert!(removed.contains("requests provide"), "{removed}");
+}
+
+#[test]
+fn confirmation_ends_with_the_hold_that_it_answered() {
+    let confirm = "baremetalhost.metal3.io/confirm-deprovision";
+    let on = json!({ "power_state": "power on" });
+    let reverted = withheld().annotated(confirm, "").node_with("active", on).performed();
+    assert_eq!(reverted.host["metadata"]["annotations"].get(confirm), None);
+    // One that is set before the change, without a hold, waits for it.
+    let early = provisioned()
+        .annotated(confirm, "")
+        .node_with("active", json!({ "power_state": "power on" }));
+    assert_eq!(
+        early.performed().host["metadata"]["annotations"].get(confirm),
+        Some(&json!(""))
+    );
 }
 
 /// The brake would be off for the next change, which is not confirmed.

@@ -13,6 +13,7 @@ mod left_nodes;
 mod live_spec;
 mod lost_responses;
 mod lost_root_volume;
+mod machine_of_another;
 mod maintenance;
 mod model;
 mod node_of_another;

@@ -3,7 +3,7 @@
 use metal3_ironic::slots::SlotState;
 use serde_json::{Value, json};
 
-use super::fixture::{Fixture, OTHER_UID};
+use super::fixture::{Fixture, OTHER_UID, image};
 use super::rows::given::{deprovisioning, failing, port, provisioning, with, written_for};
 use crate::names::FORMER_ANNOTATION;
 
@@ -136,6 +136,29 @@ fn deployment_of_a_moved_host_ends_once_its_former_instance_is_confirmed() {
         "{}",
         confirmed("available")
     );
+}
+
+/// Its new UID is not that of the node: what the status says and what the node runs or gets is the same.
+#[test]
+fn host_that_moved_while_it_was_deployed_records_its_former_instance() {
+    let saved = provisioning()
+        .status(json!({ "provisioning": { "ID": "11111111-2222-4333-8444-555555555555" } }))
+        .host["status"]
+        .to_string();
+    let moved = |state: &str, image_of_node: &str| {
+        Fixture::new("")
+            .spec(json!({ "image": image("a") }))
+            .annotated("baremetalhost.metal3.io/status", &saved)
+            .node_with(state, written_for(image_of_node, OTHER_UID))
+            .live()
+            .performed()
+    };
+    let former = |fixture: Fixture| fixture.host["metadata"]["annotations"][FORMER_ANNOTATION].clone();
+    for state in ["deploying", "wait call-back", "deploy failed", "active"] {
+        assert_eq!(former(moved(state, "a")), json!(OTHER_UID), "{state}");
+        assert_eq!(former(moved(state, "b")), json!(null), "{state}: another image");
+    }
+    assert_eq!(former(moved("available", "a")), json!(null), "nothing is known to run");
 }
 
 /// A free node that serves an instance can be neither deployed nor registered after a move.

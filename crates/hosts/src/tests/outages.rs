@@ -81,6 +81,21 @@ fn report_stays_while_the_outage_lasts_and_goes_with_it() {
     };
     assert!(held(&lasting).is_some_and(|message| message.contains("since then (x)")));
     assert_eq!(held(&reported), None);
+    // What the Ironic resource says is shown as long as it says so, and no longer.
+    let says = |reason: &str, fixture: Fixture| {
+        in_outage(fixture, OutageKind::NotReady).with(|fixture| {
+            if let Some(outage) = &mut fixture.outage {
+                outage.reason = reason.to_owned();
+            }
+        })
+    };
+    let first = says("it has no replica", inspecting().node("inspect wait"));
+    assert!(held(&first).is_some_and(|message| message.starts_with("it has no replica, and the next step")));
+    let shown = first.performed();
+    let second = held(&says("it is updated", shown.clone()));
+    assert!(second.is_some_and(|message| message.starts_with("it is updated")));
+    let ready = held(&in_outage(shown, OutageKind::Unreachable));
+    assert!(ready.is_some_and(|message| message.starts_with("Ironic is unreachable")));
 }
 
 /// The times in the status, from which the delay counts, stay.

@@ -12,7 +12,7 @@ use metal3_manager::hosts_config::HostsConfig;
 use metal3_manager::run::Ended;
 use metal3_sim_ironic::{Ironic, Options};
 use serde_json::{Value, json};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::environment::{TestCluster, options, until};
 use crate::hosts::{CONTROLLERS, enrol, install_tls, products, state, world};
@@ -128,6 +128,17 @@ async fn what_the_host_says(world: &TestCluster) -> String {
     status.get("conditions").map(ToString::to_string).unwrap_or_default()
 }
 
+/// What the host says within seconds: no retry of its own is due so soon.
+async fn soon(world: &TestCluster, text: &str) {
+    let began = Instant::now();
+    until(text, async || what_the_host_says(world).await.contains(text)).await;
+    assert!(
+        began.elapsed() < Duration::from_secs(5),
+        "{text}: {:?}",
+        began.elapsed()
+    );
+}
+
 /// From a cluster without the operator to an Ironic that is updated: each step is seen without polling.
 #[tokio::test(start_paused = true)]
 async fn hosts_wait_for_the_ironic_resource_and_follow_it() {
@@ -148,15 +159,15 @@ async fn hosts_wait_for_the_ironic_resource_and_follow_it() {
     operator.define().await;
     operator.create().await;
     operator.report("False", "0 of 1 replicas").await;
+    // A definition that is new is looked for once a minute.
     until("the operator's reason is shown", async || {
         what_the_host_says(&world).await.contains("0 of 1 replicas")
     })
     .await;
+    operator.report("False", "it pulls its image").await;
+    soon(&world, "it pulls its image").await;
     operator.report("True", "").await;
-    until("the missing Secret is named", async || {
-        what_the_host_says(&world).await.contains("Secret ironics/login")
-    })
-    .await;
+    soon(&world, "Secret ironics/login").await;
     assert_eq!(ironic.audit().total(), 0, "nothing was sent before");
 
     operator
