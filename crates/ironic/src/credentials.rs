@@ -11,7 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 use thiserror::Error;
 
 use crate::endpoint::{Ca, Login, Settings, Trust};
-use crate::pinned;
+use crate::pinned::{self, Unusable};
 
 /// Ironic keeps ten connections open; others are closed after each response.
 pub(crate) const CONNECTIONS: usize = 8;
@@ -93,14 +93,11 @@ impl CredentialFiles {
 
     /// With the certificate of the client, if there is one.
     fn identified(&self, builder: ClientBuilder, trust: &Trust) -> Result<ClientBuilder, SetupError> {
-        let (Some(pem), Some(files)) = (&self.identity, &trust.client) else {
+        let Some(pem) = &self.identity else {
             return Ok(builder);
         };
-        let identity = Identity::from_pem(pem.expose_secret().as_bytes()).map_err(|_| SetupError::Pem {
-            from: files.certificate.display().to_string(),
-            what: "certificate and key",
-        })?;
-        Ok(builder.identity(identity))
+        let identity = Identity::from_pem(pem.expose_secret().as_bytes());
+        Ok(builder.identity(identity.map_err(|_| identity_error(trust))?))
     }
 
     /// A client with this trust and identity, which follows no redirect and no proxy of the environment.
@@ -122,9 +119,12 @@ impl CredentialFiles {
                     .identity
                     .as_ref()
                     .map(|identity| identity.expose_secret().as_bytes());
-                let config = pinned::config(pem, identity).ok_or_else(|| SetupError::Pem {
-                    from: from.clone(),
-                    what: "certificate",
+                let config = pinned::config(pem, identity).map_err(|unusable| match unusable {
+                    Unusable::Bundle => SetupError::Pem {
+                        from: from.clone(),
+                        what: "certificate",
+                    },
+                    Unusable::Identity => identity_error(trust),
                 })?;
                 builder.tls_backend_preconfigured(config)
             }
@@ -133,6 +133,18 @@ impl CredentialFiles {
         };
         // The builder's error could show file content.
         builder.build().map_err(|_| SetupError::Tls)
+    }
+}
+
+/// The certificate of the client cannot be used, or not with its key.
+fn identity_error(trust: &Trust) -> SetupError {
+    let certificate = trust
+        .client
+        .as_ref()
+        .map(|files| files.certificate.display().to_string());
+    SetupError::Pem {
+        from: certificate.unwrap_or_default(),
+        what: "certificate and key",
     }
 }
 

@@ -9,36 +9,52 @@ use std::sync::Arc;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::verify_server_name;
-use rustls::crypto::ring;
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
-/// The TLS settings with this bundle, and with a certificate and key of the client. `None`: one of them cannot be used.
-pub(crate) fn config(bundle: &[u8], identity: Option<&[u8]>) -> Option<ClientConfig> {
+/// What cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unusable {
+    Bundle,
+    Identity,
+}
+
+/// The TLS settings with this bundle, and with a certificate and key of the client.
+pub(crate) fn config(bundle: &[u8], identity: Option<&[u8]>) -> Result<ClientConfig, Unusable> {
+    let (verifier, provider) = verifier(bundle).ok_or(Unusable::Bundle)?;
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder = builder.map_err(|_| Unusable::Bundle)?.dangerous();
+    let builder = builder.with_custom_certificate_verifier(Arc::new(verifier));
+    match identity {
+        None => Ok(builder.with_no_client_auth()),
+        Some(identity) => {
+            let (chain, key) = chain_and_key(identity).ok_or(Unusable::Identity)?;
+            builder
+                .with_client_auth_cert(chain, key)
+                .map_err(|_| Unusable::Identity)
+        }
+    }
+}
+
+fn verifier(bundle: &[u8]) -> Option<(Pinned, Arc<CryptoProvider>)> {
     let certificates: Vec<_> = CertificateDer::pem_slice_iter(bundle).collect::<Result<_, _>>().ok()?;
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(certificates.iter().cloned());
     let provider = Arc::new(ring::default_provider());
     let by_authority = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
-    let verifier = Pinned {
+    let pinned = Pinned {
         by_authority: by_authority.build().ok()?,
         certificates,
     };
-    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = builder
-        .ok()?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier));
-    let Some(identity) = identity else {
-        return Some(builder.with_no_client_auth());
-    };
-    let chain = CertificateDer::pem_slice_iter(identity)
-        .collect::<Result<_, _>>()
-        .ok()?;
-    let key = PrivateKeyDer::from_pem_slice(identity).ok()?;
-    builder.with_client_auth_cert(chain, key).ok()
+    Some((pinned, provider))
+}
+
+fn chain_and_key(pem: &[u8]) -> Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)> {
+    let chain = CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>().ok()?;
+    Some((chain, PrivateKeyDer::from_pem_slice(pem).ok()?))
 }
 
 /// Verifies by the bundle as by CAs, and otherwise accepts what is in it.

@@ -130,7 +130,7 @@ fn present<'a>(key: &Key, secret: Observed<&'a Secret>) -> Result<&'a Secret, Mi
     }
 }
 
-/// A value of a Secret, without the line end that an editor adds.
+/// A value of a Secret, without spaces around it, such as the line end that an editor adds.
 fn text(key: &Key, secret: &Secret, field: &str) -> Result<String, Missing> {
     let value = secret.data.as_ref().and_then(|data| data.get(field));
     let text = value

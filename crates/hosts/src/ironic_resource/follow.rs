@@ -43,6 +43,7 @@ pub async fn follow(parts: Parts, stop: CancellationToken) {
         parts,
         secrets,
         applied: None,
+        reported: None,
         held: Vec::new(),
     };
     let work = async {
@@ -51,8 +52,11 @@ pub async fn follow(parts: Parts, stop: CancellationToken) {
         loop {
             match follower.apply().await {
                 Ok(true) => changed.notified().await,
-                // A certificate of the client may be replaced right now.
-                Ok(false) => sleep(RETRY).await,
+                // A certificate of the client may be replaced right now, of which no event tells.
+                Ok(false) => tokio::select! {
+                    () = changed.notified() => {}
+                    () = sleep(RETRY) => {}
+                },
                 Err(fault) => {
                     tracing::warn!(%fault, "a Secret of the Ironic resource cannot be read");
                     sleep(RETRY).await;
@@ -68,6 +72,8 @@ struct Follower {
     secrets: ObjectReader<IronicResource, Secret>,
     /// The destination in use. `Err`: why there is none.
     applied: Option<Result<Settings, String>>,
+    /// What the log says: why there is none, or that there is one.
+    reported: Option<Option<String>>,
     /// The Secrets in use, so that another change next to them does not read them again.
     held: Vec<Arc<Erased<Secret>>>,
 }
@@ -92,21 +98,26 @@ impl Follower {
         Ok(is_set)
     }
 
-    /// Whether it can be used.
-    async fn set(&self, wanted: Result<Settings, String>) -> bool {
+    /// Whether it can be used. The log has each change of the reason once.
+    async fn set(&mut self, wanted: Result<Settings, String>) -> bool {
         let at = self.parts.followed.resource.to_string();
-        match &wanted {
-            Ok(_) => tracing::info!(ironic = at, "Ironic is ready"),
-            Err(why) => tracing::warn!(why, "nothing is sent to Ironic"),
+        let why = wanted.as_ref().err().cloned();
+        let failed = self.parts.ironic.change_destination(wanted).await.err();
+        let is_set = failed.is_none();
+        let report = failed.map(|error| format!("Ironic resource {at}: {error}")).or(why);
+        if self.reported.as_ref() == Some(&report) {
+            return is_set;
         }
-        let Err(error) = self.parts.ironic.change_destination(wanted).await else {
-            return true;
-        };
-        tracing::warn!(%error, "nothing is sent to Ironic");
-        let why = format!("Ironic resource {at}: {error}");
-        // Without settings nothing is read, so this does not fail.
-        drop(self.parts.ironic.change_destination(Err(why)).await);
-        false
+        match &report {
+            None => tracing::info!(ironic = at, "Ironic is ready"),
+            Some(why) => tracing::warn!(why, "nothing is sent to Ironic"),
+        }
+        if let (false, Some(why)) = (is_set, &report) {
+            // Without settings nothing is read, so this does not fail.
+            drop(self.parts.ironic.change_destination(Err(why.clone())).await);
+        }
+        self.reported = Some(report);
+        is_set
     }
 
     async fn wanted(&mut self) -> Result<Result<Settings, Missing>, Fault> {

@@ -294,7 +294,7 @@ async fn server_whose_certificate_is_in_the_bundle_is_trusted_for_the_names_in_i
         ("for another name", signed("other"), false),
     ] {
         let answer = response("200 OK", RANGE, r#"{"drivers": []}"#);
-        let server = ScriptedServer::over_tls(&certificate, &key, answer);
+        let server = ScriptedServer::over_tls(&certificate, &key, None, answer);
         let mut settings = server.settings();
         let endpoint = format!("https://localhost:{}", server.address.port());
         settings.endpoint = crate::Endpoint::parse(&endpoint).unwrap();
@@ -322,6 +322,47 @@ async fn server_whose_certificate_is_in_the_bundle_is_trusted_for_the_names_in_i
         let error = client.send(&calls::service::drivers()).await.unwrap_err();
         assert_eq!(error.category(), "untrusted", "{what}: {error}");
     }
+}
+
+/// The Secret of the resource names the server, the files of the environment the client.
+#[tokio::test]
+async fn client_shows_its_certificate_to_a_server_of_a_bundle_and_a_wrong_key_is_named() {
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+
+    let directory = std::env::temp_dir().join(format!("metal3-ironic-client-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let named = |name: &str| CertificateParams::new([name.to_owned()]).unwrap();
+    let mut authority = named("authority");
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority_key = KeyPair::generate().unwrap();
+    let issuer = Issuer::from_params(&authority, &authority_key);
+    let (key, server_key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
+    let certificate = named("client").signed_by(&key, &issuer).unwrap();
+    let own = named("localhost").self_signed(&server_key).unwrap();
+    let answer = response("200 OK", RANGE, r#"{"drivers": []}"#);
+    let authority = authority.self_signed(&authority_key).unwrap();
+    let server = ScriptedServer::over_tls(&own, &server_key, Some(&authority), answer);
+    let mut settings = server.settings();
+    let endpoint = format!("https://localhost:{}", server.address.port());
+    settings.endpoint = crate::Endpoint::parse(&endpoint).unwrap();
+    let (pem, from) = (own.pem(), "tls.crt of Secret metal3/tls".to_owned());
+    settings.trust.ca = Some(crate::endpoint::Ca::Pem { pem, from });
+    let without = Client::new(settings.clone(), clock()).await.unwrap();
+    assert!(without.send(&calls::service::drivers()).await.is_err());
+    let files = crate::endpoint::ClientCertificate {
+        certificate: directory.join("tls.crt"),
+        key: directory.join("tls.key"),
+    };
+    std::fs::write(&files.certificate, certificate.pem()).unwrap();
+    std::fs::write(&files.key, key.serialize_pem()).unwrap();
+    settings.trust.client = Some(files.clone());
+    let client = Client::new(settings.clone(), clock()).await.unwrap();
+    client.send(&calls::service::drivers()).await.unwrap();
+    std::fs::write(&files.key, server_key.serialize_pem()).unwrap();
+    let error = Client::new(settings, clock()).await.unwrap_err().to_string();
+    std::fs::remove_dir_all(&directory).unwrap();
+    assert!(error.contains("tls.crt holds no usable certificate and key"), "{error}");
+    assert!(!error.contains("Secret"), "{error}");
 }
 
 /// Records the content type of each request.

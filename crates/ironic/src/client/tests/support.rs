@@ -94,11 +94,25 @@ impl ScriptedServer {
         )
     }
 
-    /// Answers one request over TLS with this certificate, which is for `localhost`.
-    pub(crate) fn over_tls(certificate: &rcgen::Certificate, key: &rcgen::KeyPair, response: Vec<u8>) -> Self {
+    /// Answers requests over TLS with this certificate, to clients with one of this authority if there is one.
+    pub(crate) fn over_tls(
+        certificate: &rcgen::Certificate,
+        key: &rcgen::KeyPair,
+        clients: Option<&rcgen::Certificate>,
+        response: Vec<u8>,
+    ) -> Self {
         clock();
         let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-        let config = rustls::ServerConfig::builder().with_no_client_auth();
+        let config = rustls::ServerConfig::builder();
+        let config = match clients {
+            None => config.with_no_client_auth(),
+            Some(authority) => {
+                let mut roots = rustls::RootCertStore::empty();
+                roots.add(authority.der().clone()).unwrap();
+                let verifier = rustls::server::WebPkiClientVerifier::builder(Arc::new(roots)).build();
+                config.with_client_cert_verifier(verifier.unwrap())
+            }
+        };
         let config = Arc::new(config.with_single_cert(vec![certificate.der().clone()], key).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
