@@ -24,6 +24,7 @@ const KEY: &str = "/opt/metal3/certs/client/tls.key";
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Warnings about variables without effect.
 const NO_CACHE: &str = "has no effect: responses of Ironic are not cached by time";
+const NO_RESOURCE: &str = "has no effect without IRONIC_NAME";
 const BY_RESOURCE: &str =
     "has no effect: the Ironic resource that IRONIC_NAME names says where Ironic is, and its login";
 /// An invalid variable, with its fix.
@@ -182,8 +183,8 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
             );
             return None;
         };
-        for (variable, part, longest) in [("IRONIC_NAME", &name, 63), (VARIABLE, &namespace, 63)] {
-            if !is_label(part, longest) {
+        for (variable, part) in [("IRONIC_NAME", &name), (VARIABLE, &namespace)] {
+            if !is_label(part) {
                 self.wrong(
                     variable,
                     &format!("{part:?} is no name of an object: lower case letters, digits, and - inside"),
@@ -355,8 +356,12 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
         let ignored = [("IRONIC_CLIENT_CACHE_TTL", NO_CACHE)];
         let by_name = [("IRONIC_ENDPOINT", BY_RESOURCE), ("METAL3_AUTH_ROOT_DIR", BY_RESOURCE)];
         let is_named = self.text("IRONIC_NAME").is_some();
-        let by_name = by_name.iter().filter(|_| is_named);
-        let given = ignored.iter().chain(by_name);
+        let by_endpoint = [("IRONIC_NAMESPACE", NO_RESOURCE)];
+        let (by_name, by_endpoint) = (by_name.iter(), by_endpoint.iter());
+        let given = ignored
+            .iter()
+            .chain(by_name.filter(|_| is_named))
+            .chain(by_endpoint.filter(|_| !is_named));
         let given = given.filter(|(variable, _)| self.text(variable).is_some());
         given.map(|(variable, why)| format!("{variable} {why}")).collect()
     }
@@ -375,10 +380,13 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
     }
 }
 
+/// The longest part of a DNS name.
+const LONGEST_LABEL: usize = 63;
+
 /// A part of a DNS name: a name with another letter would make another host of the URL.
-fn is_label(text: &str, longest: usize) -> bool {
+fn is_label(text: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    text.len() <= longest && text.bytes().all(is_inner) && !text.starts_with('-') && !text.ends_with('-')
+    text.len() <= LONGEST_LABEL && text.bytes().all(is_inner) && !text.starts_with('-') && !text.ends_with('-')
 }
 
 fn is_url(text: &str) -> bool {

@@ -55,6 +55,8 @@ fn an_ironic_resource_is_named_by_variables_and_trust_is_that_of_the_environment
             "{faults:?}"
         );
     }
+    let alone = read(&[ENDPOINT, ("IRONIC_NAMESPACE", "metal3")], &[]).unwrap();
+    assert_eq!(alone.warnings, ["IRONIC_NAMESPACE has no effect without IRONIC_NAME"]);
     let both = read(&[name, own, ENDPOINT], &[]).unwrap();
     assert!(
         both.warnings[0].starts_with("IRONIC_ENDPOINT has no effect"),
