@@ -2,7 +2,8 @@
 //!
 //! Two nodes of one machine do not conflict in Ironic: each may boot it and erase its disk. So a node is created, or led to
 //! another address, only for a host whose machine no other host has: one that runs something, else one that was registered, else
-//! the oldest. A host that the BMC has not verified takes nothing from a host of another namespace.
+//! the oldest. A host that the BMC has not verified takes nothing from a host of another namespace; of two that are verified
+//! together the second is refused when its registration ends.
 //!
 //! It follows from the cache, and does not see hosts of other clusters or of namespaces that are not watched.
 
@@ -16,8 +17,17 @@ use parking_lot::Mutex;
 
 use crate::node::bmc::machine;
 
-/// The order in which hosts get a machine: those that run nothing later, those without a node later, then the oldest.
-type Rank = (bool, bool, String, Key);
+/// How far a host is: the one that is farthest has the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    /// Something runs on it, or is installed or erased.
+    Runs,
+    Registered,
+    New,
+}
+
+/// The order in which hosts get a machine: by stage, those without a node later, then the oldest.
+type Rank = (Stage, bool, String, Key);
 
 /// A host that takes a machine.
 struct Holder {
@@ -87,14 +97,16 @@ fn is_saved(host: &BareMetalHost) -> bool {
 }
 
 fn rank(host: &BareMetalHost) -> Rank {
-    let runs = matches!(
-        host.status.provisioning.state,
-        State::Provisioned | State::ExternallyProvisioned | State::Provisioning | State::Deprovisioning
-    );
+    let stage = match host.status.provisioning.state {
+        _ if is_saved(host) => Stage::Runs,
+        State::Provisioned | State::ExternallyProvisioned | State::Provisioning | State::Deprovisioning => Stage::Runs,
+        State::None | State::Unmanaged | State::Registering => Stage::New,
+        _ => Stage::Registered,
+    };
     let has_none = host.status.provisioning.id.is_empty();
     let created = host.metadata.creation_timestamp.as_ref();
     let created = created.map(|time| time.0.to_string()).unwrap_or_default();
-    (!(runs || is_saved(host)), has_none, created, Key::of(host))
+    (stage, has_none, created, Key::of(host))
 }
 
 /// Whether the host has a node, or is about to get one.
@@ -228,6 +240,9 @@ mod tests {
         );
         assert_eq!(other(&[first, registered.clone()], &registered), None);
         // The ID of a node outlives the node.
+        let ready = host("c", 9, in_state("available"));
+        let registering = host("a", 2, in_state("registering"));
+        assert_eq!(other(&[ready, registering.clone()], &registering).as_deref(), Some("c"));
         let runs = host("b", 9, in_state("provisioned"));
         assert_eq!(
             other(&[runs.clone(), registered.clone()], &registered).as_deref(),

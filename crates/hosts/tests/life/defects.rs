@@ -20,7 +20,7 @@ fn fails_in(kind: ErrorType) -> impl Fn(Option<&BareMetalHost>) -> bool {
     move |host| host.is_some_and(|host| host.status.error_type == Some(kind))
 }
 
-/// A manifest is copied, and its BMC address is forgotten: both together, or one later than the other.
+/// A manifest is copied, and its BMC address is forgotten.
 #[tokio::test(start_paused = true)]
 async fn host_with_the_bmc_of_another_is_rejected_and_the_machine_runs_on() {
     let env = TestEnv::new(Setup::default());

@@ -328,6 +328,10 @@ fn update_node(planner: &mut Planner<'_>, node: &Node, access: &BmcAccess) -> Pl
     if changes.needs_login {
         return Err(Decision::read(Read::Credentials));
     }
+    // Before the login is recorded: it is not sent either.
+    if let Some(other) = planner.facts.machine_of.filter(|_| changes.leads_elsewhere) {
+        return Err(machine_of_another(planner, other));
+    }
     let is_waiting = access.is_new && !is_created && changes.is_login_postponed();
     if access.is_new && !is_waiting {
         planner.draft.status.tried_credentials = access.secret.clone();
@@ -335,9 +339,6 @@ fn update_node(planner: &mut Planner<'_>, node: &Node, access: &BmcAccess) -> Pl
     }
     if changes.patch.is_empty() {
         return Ok(());
-    }
-    if let Some(other) = planner.facts.machine_of.filter(|_| changes.leads_elsewhere) {
-        return Err(machine_of_another(planner, other));
     }
     planner.request(Request::PatchNode(node.uuid.clone(), changes.patch));
     if node.provision_state == S::Enroll {
@@ -373,6 +374,14 @@ fn verify_bmc<'a>(planner: &mut Planner<'a>, node: &'a Node, access: &BmcAccess)
                 if *planner.state() == State::Registering {
                     planner.record_event(reason::ACCESS_VALIDATED, "Verified access to BMC");
                 }
+            }
+            // Hosts of two namespaces do not see each other before they are verified.
+            if let Some(other) = planner
+                .facts
+                .machine_of
+                .filter(|_| *planner.state() == State::Registering)
+            {
+                return Err(machine_of_another(planner, other));
             }
             status::clear_kind(&mut planner.draft.status, ErrorType::Registration);
             Ok(node)
