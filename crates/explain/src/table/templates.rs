@@ -26,7 +26,7 @@ pub(super) const ROWS: &[Row] = &[
         [
             "Metal3ClusterUnusable",
             "Which Metal3Cluster serves the machines is not clear",
-            "No machine of the template gets a host.",
+            "Its machines of the named MachineDeployment get no host.",
             "Correct the Metal3Cluster or the reference that the message names.",
         ],
     ),

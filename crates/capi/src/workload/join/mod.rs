@@ -364,8 +364,6 @@ impl Look<'_> {
             // What answers is no API server, or one that answers another question.
             Ok(Ok(Some(found))) if found.meta().name.as_ref() != Some(&key.name) => Err(Category::UNREADABLE.as_str()),
             Ok(Ok(found)) => Ok(found.is_some_and(|found| matches(&found))),
-            // A server that does not serve the kind has no such object.
-            Ok(Err(fault)) if fault.category() == Category::NOT_FOUND.as_str() => Ok(false),
             Ok(Err(fault)) => Err(fault.category()),
             Err(_) => Err(Category::UNREACHABLE.as_str()),
         }

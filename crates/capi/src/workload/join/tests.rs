@@ -265,6 +265,7 @@ fn faults() -> Vec<(&'static str, Answer)> {
         ("throttled", failed(429)),
         ("failed", failed(500)),
         ("unavailable", failed(503)),
+        ("not an API server's", Some((404, "404 page not found".to_owned()))),
         ("no API server", text("<html>welcome</html>")),
         ("nothing", text("{}")),
         (

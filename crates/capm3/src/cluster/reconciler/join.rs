@@ -114,7 +114,9 @@ impl Clusters {
         }
         let cause = self.cause(key, cluster);
         if cause.bootstraps.is_empty() {
-            return Ok(JoinFacts::unchanged(None));
+            // Nothing joins: the next machine is a new question.
+            joins.remove(key);
+            return Ok(JoinFacts::default());
         }
         let now = self.parts.clock.monotonic();
         let looked = joins.looked.lock().get(key).cloned();

@@ -242,7 +242,7 @@ fn condition_is_written_once_kept_while_nothing_is_new_and_removed_when_it_is_no
 }
 
 #[test]
-fn paused_or_deleted_object_keeps_the_condition() {
+fn paused_object_keeps_the_condition() {
     let plain = object(json!({}));
     let missing = JoinState::Known(Arc::new(answer(
         with(&[Requisite::Scheduler], &Observed::Absent),

@@ -144,7 +144,11 @@ impl<'a> Planner<'a> {
         let claim = self.facts.claim.present()?;
         let action = remove_claim_finalizer(claim).or_else(|| self.deletion_without_data(claim))?;
         let hosts = &self.facts.hosts;
-        let may_run = hosts.unreadable.is_some() || hosts.named.unknown().is_some();
+        // The recorded host may have lost its consumer while nothing ran here: it is claimed again, with its data.
+        let unclaimed = hosts.named.present().filter(|host| host.spec.consumer_ref.is_none());
+        let may_run = hosts.unreadable.is_some()
+            || hosts.named.unknown().is_some()
+            || unclaimed.is_some_and(|host| !is_inactive(host));
         if self.rules.host_before_data() && (may_run || !hosts.claimed().all(is_inactive)) {
             return None;
         }

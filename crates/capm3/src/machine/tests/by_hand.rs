@@ -53,6 +53,7 @@ fn own_data_claim_is_kept_while_the_host_may_run_with_the_data() {
         Case::running().machine(json!({ "status": { "renderedData": null } })),
         unprovisioned().host(busy),
         unprovisioned().with(|case| case.unreadable = Some("spec: wrong")),
+        Case::running().host(json!({ "spec": { "consumerRef": null } })),
     ];
     for mut case in cases {
         case.claim = Some(own_claim(deleted));

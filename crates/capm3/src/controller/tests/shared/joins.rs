@@ -199,6 +199,16 @@ async fn what_is_missing_is_looked_for_again_ever_more_rarely_and_found_without_
         BTreeMap::new(),
         "the same answer is not written again"
     );
+    // Nothing joins for a while: what was missing is said no longer, and the next machine is a new question.
+    delete::<Machine>(user, "m0").await;
+    delete::<Metal3Machine>(user, "m0").await;
+    wait().await;
+    assert_eq!(preflight(&fixture).await, None);
+    let looks = checks.looks();
+    worker(user, "m1", "KubeadmConfig").await;
+    wait().await;
+    assert_eq!(checks.looks(), looks + 1);
+    assert_eq!(preflight(&fixture).await.unwrap().0, "False");
     *checks.requisite.lock() = None;
     sleep(Duration::from_mins(62)).await;
     assert_eq!(preflight(&fixture).await.unwrap().0, "True");
