@@ -22,7 +22,7 @@ pub const REMEDIATION_POWER_OFF_PREFIX: &str = "reboot.metal3.io/metal3-remediat
 pub const NODE_ANNOTATIONS_BACKUP: &str = "remediation.metal3.io/node-annotations-backup";
 /// Annotation on a Metal3Remediation: the labels of the Node that it deletes, as a JSON object.
 pub const NODE_LABELS_BACKUP: &str = "remediation.metal3.io/node-labels-backup";
-/// Annotation on a Metal3Remediation: phase, time and retries of its status, as a JSON object. A move drops the status.
+/// Annotation on a Metal3Remediation: phase and retries of its status, as a JSON object. A move drops the status.
 pub const REMEDIATION_PROGRESS_ANNOTATION: &str = "remediation.metal3.io/progress";
 
 /// Annotation on a Metal3Machine: namespace and name of its host. It is the association.

@@ -108,7 +108,9 @@ pub(super) enum Problem {
     #[error("it cannot be read: {0}; correct it")]
     Unreadable(String),
     /// An object that may use an index of the template, or be a claim on it, cannot be decoded.
-    #[error("it cannot be read, and may serve a claim on the template; correct it, or delete it if nothing uses it")]
+    #[error(
+        "it cannot be read, and may belong to the template; correct it, or delete it and its finalizers if nothing uses it"
+    )]
     UnreadableObject,
     /// Every index is in use.
     #[error("all of its numbers are in use; delete machines, or make another template")]

@@ -153,6 +153,11 @@ pub fn chosen(machine: &Metal3Machine) -> Option<&str> {
     annotation(machine, CHOSEN_HOST_ANNOTATION).filter(|name| !name.is_empty())
 }
 
+/// Whether the host has an image or custom deploy.
+pub(crate) const fn is_provisioned(host: &BareMetalHost) -> bool {
+    host.spec.image.is_some() || host.spec.custom_deploy.is_some()
+}
+
 /// The host that the machine has, or else has chosen.
 #[must_use]
 pub fn named(machine: &Metal3Machine) -> Option<&str> {

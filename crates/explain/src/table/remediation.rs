@@ -149,8 +149,8 @@ pub(super) const ROWS: &[Row] = &[
         [
             "PhaseUnknown",
             "The phase is not known",
-            "`status.phase` has a word that no controller writes.",
-            "Remove `status.phase`, or delete the Metal3Remediation.",
+            "`status.phase`, or the annotation `remediation.metal3.io/progress` of an object without status, has a text that no controller writes.",
+            "Remove what the message names, or delete the Metal3Remediation.",
         ],
     ),
     passes(

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn namespace_without_pools_leaves_nothing() {
+    fn forgotten_namespace_leaves_nothing() {
         let reader = LiveReader::new(Caches::default());
         for namespace in ["a", "b"] {
             drop(reader.lock_of(namespace));

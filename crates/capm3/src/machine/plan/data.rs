@@ -11,6 +11,7 @@ use super::{Decision, Planner, host_changes};
 use crate::diff::version;
 use crate::machine::action::{Action, Reads};
 use crate::machine::conditions::Data;
+use crate::machine::facts;
 
 pub(super) enum DataState {
     Missing,
@@ -60,7 +61,7 @@ impl<'a> Planner<'a> {
         if spec.data_template.is_none() && self.zone_template(host).is_none() {
             return DataState::External;
         }
-        if host_changes::is_provisioned(host) && self.machine.status.rendered_data.is_some() {
+        if facts::is_provisioned(host) && self.machine.status.rendered_data.is_some() {
             // The data of a provisioned host are fixed.
             return DataState::Rendered;
         }

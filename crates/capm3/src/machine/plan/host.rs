@@ -172,7 +172,7 @@ impl<'a> Planner<'a> {
                 .is_some_and(|wanted| wanted.url == image)
         };
         let is_own_image = user_data.is_none() && spec.image.as_ref().is_some_and(|image| url(&image.url));
-        if host_changes::is_provisioned(host) && !is_own_image {
+        if facts::is_provisioned(host) && !is_own_image {
             return Some("has an image that is not of the machine".to_owned());
         }
         if spec.externally_provisioned == Some(true) {
@@ -199,7 +199,7 @@ impl<'a> Planner<'a> {
     /// Provisions the machine's host, or updates it when it is provisioned.
     pub(super) fn provision_on(&mut self, host: &'a BareMetalHost, prerequisites: Prerequisites<'a>) -> Decision {
         let data_state = self.data_state(host);
-        let must_provision = !host_changes::is_provisioned(host) || !self.rules.provision_once();
+        let must_provision = !facts::is_provisioned(host) || !self.rules.provision_once();
         let is_complete = data_state.is_complete() || !self.rules.data_first();
         let error = if must_provision { self.validation_error() } else { None };
         if must_provision && is_complete && error.is_none() {

@@ -16,6 +16,7 @@ use metal3_capi::owner::{self, label};
 use serde_json::Value;
 
 use super::owners::remove_owners;
+use crate::machine::facts::is_provisioned;
 
 pub(super) fn secret_reference(name: &str, namespace: &str) -> SecretReference {
     SecretReference {
@@ -120,11 +121,6 @@ fn image(desired: &v1beta2::Image) -> metal3::Image {
         format: desired.disk_format.and_then(format),
         ..metal3::Image::default()
     }
-}
-
-/// Whether the host has an image or custom deploy.
-pub(super) const fn is_provisioned(host: &BareMetalHost) -> bool {
-    host.spec.image.is_some() || host.spec.custom_deploy.is_some()
 }
 
 /// Pauses the host and saves its status in an annotation for `clusterctl move`. A pause by another controller is kept.

@@ -60,7 +60,7 @@ impl<'a> Planner<'a> {
     /// when the set or the Cluster is deleted.
     // differs (`reuse-without-cleaning`): the Go manager cleans the disks.
     pub(super) fn undecided_cleaning(&self, host: &BareMetalHost) -> Option<Decision> {
-        if !host_changes::is_provisioned(host) && host_changes::is_idle(host) {
+        if !facts::is_provisioned(host) && host_changes::is_idle(host) {
             return None;
         }
         let set = match self.keeping_set() {

@@ -6,7 +6,7 @@ use metal3_api::infrastructure::v1beta2::{DeploymentZone, Metal3Cluster, Metal3O
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_runtime::plan::{Observed, UnknownReason};
 
-use super::{Planner, host_changes};
+use super::Planner;
 use crate::cluster::zones;
 use crate::cluster::{cluster_name, is_primary};
 use crate::host_choice::Zones;
@@ -67,7 +67,7 @@ impl<'a> Planner<'a> {
     // differs (`deployment-zones`): the Go manager knows no zones.
     /// The data template that a machine without one gets from the zone of its host, until it is provisioned.
     pub(super) fn zone_template(&self, host: &BareMetalHost) -> Option<Metal3ObjectRef> {
-        let is_open = self.before.spec.takes_zone_data() && !host_changes::is_provisioned(host);
+        let is_open = self.before.spec.takes_zone_data() && !facts::is_provisioned(host);
         let zone = self.zones().of_host(host, self.domain()).filter(|_| is_open)?;
         zone.data_template.clone()
     }
@@ -76,7 +76,7 @@ impl<'a> Planner<'a> {
     /// change after it was claimed.
     pub(super) fn lack_of_data(&self, host: &BareMetalHost) -> Option<String> {
         let lacks = self.before.spec.takes_zone_data()
-            && !host_changes::is_provisioned(host)
+            && !facts::is_provisioned(host)
             && self.zones().lacks_template(host, self.domain());
         let name = host.metadata.name.as_deref().unwrap_or_default();
         lacks.then(|| {
@@ -89,7 +89,7 @@ impl<'a> Planner<'a> {
 
     /// Whether a host would be written without data because the Metal3Cluster has no zones. Its copy may be outdated.
     pub(super) fn unconfirmed_zones(&self, host: &BareMetalHost) -> Option<Reads> {
-        let is_open = self.before.spec.takes_zone_data() && !host_changes::is_provisioned(host);
+        let is_open = self.before.spec.takes_zone_data() && !facts::is_provisioned(host);
         if !is_open || self.facts.metal3_clusters_are_live {
             return None;
         }

@@ -131,8 +131,8 @@ impl<'a> Planner<'a> {
         if is_deleting(&self.before.metadata) {
             return self.delete();
         }
-        if self.restore_progress() {
-            return Decision::Continue;
+        if let Some(decision) = self.settle_progress(machine) {
+            return decision;
         }
         match self.status.phase.clone() {
             Some(RemediationPhase::DeletingMachine) => self.after_end(Wait::given_up()),

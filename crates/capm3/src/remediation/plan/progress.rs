@@ -3,12 +3,13 @@
 //!
 //! differs (`remediation-moved`): the Go manager begins again.
 
+use metal3_api::cluster::Machine;
 use metal3_api::infrastructure::names::{REMEDIATION_FINALIZER, REMEDIATION_PROGRESS_ANNOTATION};
 use metal3_api::infrastructure::v1beta2::{Metal3Remediation, Metal3RemediationStatus, RemediationPhase};
 use metal3_runtime::patch::{MergePatch, with_finalizer};
 use serde::{Deserialize, Serialize};
 
-use super::Planner;
+use super::{Decision, Planner, Reads, Wait};
 use crate::diff::{changes, version};
 use crate::remediation::action::Action;
 
@@ -22,38 +23,73 @@ struct Progress {
 }
 
 impl Progress {
-    fn of(status: &Metal3RemediationStatus) -> Option<Self> {
+    /// None for a phase that no controller writes, and without one.
+    fn known(phase: Option<RemediationPhase>, retry_count: Option<i32>) -> Option<Self> {
+        let is_known = |phase: &RemediationPhase| !matches!(phase, RemediationPhase::Other(_));
         Some(Self {
-            phase: status.phase.clone()?,
-            retry_count: status.retry_count,
+            phase: phase.filter(is_known)?,
+            // The schema of the status has no count below 1.
+            retry_count: retry_count.filter(|count| *count > 0),
         })
     }
 
-    fn recorded(remediation: &Metal3Remediation) -> Option<Self> {
+    fn of(status: &Metal3RemediationStatus) -> Option<Self> {
+        Self::known(status.phase.clone(), status.retry_count)
+    }
+
+    /// What the annotation contains, or its text when that is not understood.
+    fn recorded(remediation: &Metal3Remediation) -> Option<Result<Self, &str>> {
         let annotations = remediation.metadata.annotations.as_ref();
         let text = annotations.and_then(|all| all.get(REMEDIATION_PROGRESS_ANNOTATION))?;
-        // An unreadable text is not likely to become readable.
-        let progress: Self = serde_json::from_str(text).ok()?;
-        (!matches!(progress.phase, RemediationPhase::Other(_))).then_some(progress)
+        let read = serde_json::from_str(text).ok();
+        let read = read.and_then(|read: Self| Self::known(Some(read.phase), read.retry_count));
+        Some(read.ok_or(text))
     }
 }
 
 impl Planner<'_> {
-    /// Restores a status without a phase from the annotation. Returns whether it is restored.
-    pub(super) fn restore_progress(&mut self) -> bool {
-        let Some(progress) = Progress::recorded(self.before).filter(|_| self.status.phase.is_none()) else {
-            return false;
-        };
+    /// Makes the status and the annotation equal before anything else is done. Returns how the plan ends if they differ.
+    pub(super) fn settle_progress(&mut self, machine: &Machine) -> Option<Decision> {
+        let recorded = Progress::recorded(self.before);
+        if self.status.phase.is_some() {
+            let progress = Progress::of(&self.status)?;
+            // A remediation that another program or an older version continued.
+            if recorded.and_then(Result::ok).as_ref() == Some(&progress) {
+                return None;
+            }
+            let patch = recording(self.before, &progress, false)?;
+            self.actions.push(Action::PatchRemediation(patch));
+            return Some(Decision::Continue);
+        }
+        match recorded? {
+            Ok(progress) => Some(self.restore_status(progress, machine)),
+            // A new beginning would power off a host that may have come back.
+            Err(text) => Some(self.after_end(Wait::unknown_progress(text))),
+        }
+    }
+
+    fn restore_status(&mut self, progress: Progress, machine: &Machine) -> Decision {
+        if progress.phase == RemediationPhase::DeletingMachine {
+            // The Machine's condition is in its status, which a move drops as well.
+            if let Some(wait) = self.paused(self.facts.host.present().map(|host| &**host)) {
+                return Decision::Wait(wait);
+            }
+            if !self.facts.is_confirmed {
+                return Decision::Read(Reads::Everything);
+            }
+            self.give_up(machine);
+        }
         self.status.phase = Some(progress.phase);
         self.status.retry_count = progress.retry_count;
         self.status.last_remediated = Some(self.facts.now);
-        true
+        Decision::Continue
     }
 
     /// Writes a change of phase or retries into the annotation, before all else. The first one is written with the finalizer.
     pub(super) fn record_progress(&mut self) {
         let progress = Progress::of(&self.status);
-        if progress == Progress::of(&self.before.status) || progress == Progress::recorded(self.before) {
+        let recorded = Progress::recorded(self.before).and_then(Result::ok);
+        if progress == Progress::of(&self.before.status) || progress == recorded {
             return;
         }
         let is_of_remediation = |action: &Action| matches!(action, Action::PatchRemediation(_));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use metal3_api::infrastructure::conditions::{remediation as reason, shared};
+use metal3_api::infrastructure::names::REMEDIATION_PROGRESS_ANNOTATION;
 use metal3_api::infrastructure::v1beta2::Metal3RemediationStatus;
 use metal3_api::meta::{Condition, Time};
 use metal3_capi::workload::{BUSY_MESSAGE, BUSY_POLL, Drained};
@@ -68,7 +69,17 @@ impl Wait {
     }
 
     pub(super) fn unknown_phase(word: &str) -> Self {
-        let message = format!("the phase {word:?} is unknown; remove status.phase, or delete the Metal3Remediation");
+        let message = format!(
+            "the phase {word:?} is unknown; remove status.phase and the annotation {REMEDIATION_PROGRESS_ANNOTATION}, or delete the Metal3Remediation"
+        );
+        Self::new(reason::REASON_UNKNOWN_PHASE, message)
+    }
+
+    pub(super) fn unknown_progress(text: &str) -> Self {
+        let start: String = text.chars().take(100).collect();
+        let message = format!(
+            "the annotation {REMEDIATION_PROGRESS_ANNOTATION} is not understood: {start:?}; remove it to begin again, or delete the Metal3Remediation"
+        );
         Self::new(reason::REASON_UNKNOWN_PHASE, message)
     }
 

@@ -38,6 +38,15 @@ fn object<K: DeserializeOwned>(name: &str, rest: Value) -> K {
     read(document)
 }
 
+/// The text of the annotation for a status.
+fn progress(status: &Value) -> String {
+    let mut text = json!({ "phase": status["phase"] });
+    if !status["retryCount"].is_null() {
+        text["retryCount"] = status["retryCount"].clone();
+    }
+    text.to_string()
+}
+
 /// The facts of a remediation that repairs a machine with host `h0` and Node `n0`. `phase` is empty for none.
 pub(super) struct Case {
     pub(super) facts: Facts,
@@ -45,18 +54,14 @@ pub(super) struct Case {
 
 impl Case {
     pub(super) fn new(phase: &str) -> Self {
-        let mut status = json!({ "lastRemediated": "1970-01-01T00:00:00Z", "phase": phase });
-        if phase.is_empty() {
-            status = json!({});
+        let mut begun = json!({ "metadata": { "uid": "r-uid" } });
+        if !phase.is_empty() {
+            begun["status"] = json!({ "lastRemediated": "1970-01-01T00:00:00Z", "phase": phase });
+            begun["metadata"]["finalizers"] = json!([FINALIZER]);
+            begun["metadata"]["annotations"] = json!({ PROGRESS: progress(&begun["status"]) });
         }
-        let remediation = object::<Metal3Remediation>(
-            "w-0",
-            json!({
-                "metadata": { "uid": "r-uid", "finalizers": if phase.is_empty() { json!([]) } else { json!([FINALIZER]) } },
-                "spec": { "strategy": { "type": "Reboot", "retryLimit": 1, "timeoutSeconds": 600 } },
-                "status": status,
-            }),
-        );
+        begun["spec"] = json!({ "strategy": { "type": "Reboot", "retryLimit": 1, "timeoutSeconds": 600 } });
+        let remediation = object::<Metal3Remediation>("w-0", begun);
         let machine = object::<Machine>(
             "w-0",
             json!({
@@ -139,8 +144,20 @@ impl Case {
         })
     }
 
+    /// A changed phase or count is recorded as before.
     pub(super) fn remediation(mut self, change: impl FnOnce(&mut Metal3Remediation)) -> Self {
-        change(Arc::make_mut(&mut self.facts.remediation));
+        let remediation = Arc::make_mut(&mut self.facts.remediation);
+        let of = |one: &Metal3Remediation| progress(&serde_json::to_value(&one.status).unwrap());
+        let before = of(remediation);
+        change(remediation);
+        let after = of(remediation);
+        let annotations = remediation.metadata.annotations.as_mut();
+        if let Some(recorded) = annotations
+            .and_then(|all| all.get_mut(PROGRESS))
+            .filter(|text| **text == before)
+        {
+            *recorded = after;
+        }
         self
     }
 
@@ -292,11 +309,7 @@ fn recorded(facts: &Facts, plan: &Plan) -> Option<(Value, bool)> {
     if (&before.phase, before.retry_count) == (&after.phase, after.retry_count) {
         return None;
     }
-    let mut text = json!({ "phase": after.phase });
-    if let Some(count) = after.retry_count {
-        text["retryCount"] = json!(count);
-    }
-    let text = json!(text.to_string());
+    let text = json!(progress(&serde_json::to_value(after).unwrap()));
     let annotations = facts.remediation.metadata.annotations.as_ref();
     let is_recorded = annotations.and_then(|all| all.get(PROGRESS)).map(String::as_str) == text.as_str();
     (!is_recorded).then_some((text, before.phase.is_none()))

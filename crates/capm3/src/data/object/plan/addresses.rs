@@ -16,6 +16,7 @@ use crate::data::object::facts::{PoolClaim, Rendering};
 use crate::data::pools::{Grants, PoolRef};
 use crate::data::subject::{Subject, name_of};
 use crate::data::{DataError, Problem, reason};
+use crate::machine::facts::is_provisioned;
 
 /// The pools that a machine needs an address from, each with the names of its claim.
 ///
@@ -119,9 +120,8 @@ fn in_use(subject: &Subject<'_>, rendered: Option<&ObjectName>) -> Option<String
     if let Some(secret) = rendered {
         return Some(format!("Secret {secret} exists and may contain its address"));
     }
-    let (host, spec) = (name_of(&subject.host.metadata), &subject.host.spec);
-    let is_provisioned = spec.image.is_some() || spec.custom_deploy.is_some();
-    is_provisioned.then(|| format!("BareMetalHost {host} has an image and may run with its address"))
+    let host = name_of(&subject.host.metadata);
+    is_provisioned(&subject.host).then(|| format!("BareMetalHost {host} has an image and may run with its address"))
 }
 
 /// Releases a claim in deletion, so that another can be created. Only if its address cannot be in use, because a new
