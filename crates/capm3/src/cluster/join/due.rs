@@ -4,13 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use metal3_api::meta::{Condition, ConditionStatus};
 use metal3_domain::clock::Monotonic;
 
 use super::{Answer, Bootstraps};
 
 /// Delay after the first look. Each further one doubles it.
 const FIRST: Duration = Duration::from_mins(1);
+/// The shortest time between two looks: who writes the Secret decides how often it changes.
+const SHORTEST: Duration = Duration::from_secs(10);
 /// The longest delay.
 const LONGEST: Duration = Duration::from_hours(1);
 
@@ -34,8 +35,8 @@ pub(crate) struct Looked {
     pub(crate) at: Monotonic,
     /// Whether everything was found.
     pub(crate) is_final: bool,
-    /// The answer, until the next look: its condition may not be written yet. `None` for a look of an earlier process.
-    pub(crate) answer: Option<Arc<Answer>>,
+    /// The answer, until the next look: its condition may not be written yet.
+    pub(crate) answer: Arc<Answer>,
 }
 
 /// When to look.
@@ -49,14 +50,14 @@ pub(crate) enum Due {
     Settled,
 }
 
-/// When to look. After a start only the condition is known of an earlier look: one that found everything counts.
-pub(crate) fn due(looked: Option<&Looked>, cause: &Cause, reported: Option<&Condition>, now: Monotonic) -> Due {
+/// When to look. The condition of an earlier process does not say from which cause it follows.
+pub(crate) fn due(looked: Option<&Looked>, cause: &Cause, now: Monotonic) -> Due {
     let Some(looked) = looked else {
-        let is_found = reported.is_some_and(|condition| condition.status == ConditionStatus::True);
-        return if is_found { Due::Settled } else { Due::Now(1) };
+        return Due::Now(1);
     };
     if looked.cause != *cause {
-        return Due::Now(1);
+        let rest = SHORTEST.saturating_sub(now.since(looked.at));
+        return if rest.is_zero() { Due::Now(1) } else { Due::Later(rest) };
     }
     if looked.is_final {
         return Due::Settled;
@@ -71,6 +72,8 @@ pub(crate) fn due(looked: Option<&Looked>, cause: &Cause, reported: Option<&Cond
 
 #[cfg(test)]
 mod tests {
+    use metal3_capi::workload::join::{JoinReport, Server};
+
     use super::*;
 
     fn cause(version: &str) -> Cause {
@@ -81,54 +84,43 @@ mod tests {
         }
     }
 
-    fn reported(status: ConditionStatus) -> Condition {
-        Condition {
-            status,
-            ..serde_json::from_value(serde_json::json!({
-                "type": "WorkerJoinPreflight", "status": "True", "reason": "R", "message": "",
-                "lastTransitionTime": "2026-01-01T00:00:00Z",
-            }))
-            .unwrap()
-        }
-    }
-
     fn at(minutes: u64) -> Monotonic {
         Monotonic::new(Duration::from_mins(minutes))
     }
 
-    #[test]
-    fn after_a_start_a_cluster_is_looked_at_unless_everything_was_found() {
-        let now = at(9);
-        assert_eq!(due(None, &cause("1"), None, now), Due::Now(1));
-        for (status, expected) in [
-            (ConditionStatus::True, Due::Settled),
-            (ConditionStatus::False, Due::Now(1)),
-            (ConditionStatus::Unknown, Due::Now(1)),
-        ] {
-            assert_eq!(due(None, &cause("1"), Some(&reported(status)), now), expected);
+    fn looked(count: u32, is_final: bool) -> Looked {
+        Looked {
+            cause: cause("1"),
+            count,
+            at: at(9),
+            is_final,
+            answer: Arc::new(Answer {
+                report: JoinReport::of(Server::Answers),
+                endpoint: None,
+                bootstraps: Bootstraps::default(),
+            }),
         }
+    }
+
+    /// The condition of the last process does not name its cause.
+    #[test]
+    fn after_a_start_every_cluster_is_looked_at() {
+        assert_eq!(due(None, &cause("1"), at(9)), Due::Now(1));
     }
 
     #[test]
     fn change_of_the_cause_is_followed_by_a_look_and_nothing_is_once_everything_is_found() {
         for is_final in [false, true] {
-            let looked = Looked {
-                cause: cause("1"),
-                count: 7,
-                at: at(9),
-                is_final,
-                answer: None,
-            };
-            assert_eq!(due(Some(&looked), &cause("2"), None, at(9)), Due::Now(1));
+            let looked = looked(7, is_final);
+            assert_eq!(due(Some(&looked), &cause("2"), at(10)), Due::Now(1));
+            // A Secret that is written without end is read at this rate.
+            let soon = Monotonic::new(Duration::from_mins(9) + Duration::from_secs(1));
+            assert_eq!(
+                due(Some(&looked), &cause("2"), soon),
+                Due::Later(Duration::from_secs(9))
+            );
         }
-        let looked = Looked {
-            cause: cause("1"),
-            count: 1,
-            at: at(9),
-            is_final: true,
-            answer: None,
-        };
-        assert_eq!(due(Some(&looked), &cause("1"), None, at(90_000)), Due::Settled);
+        assert_eq!(due(Some(&looked(1, true)), &cause("1"), at(90_000)), Due::Settled);
     }
 
     #[test]
@@ -143,14 +135,8 @@ mod tests {
             (33, 60),
             (u32::MAX, 60),
         ] {
-            let looked = Looked {
-                cause: cause("1"),
-                count,
-                at: at(9),
-                is_final: false,
-                answer: None,
-            };
-            let after = |minutes| due(Some(&looked), &cause("1"), None, at(9 + minutes));
+            let looked = looked(count, false);
+            let after = |minutes| due(Some(&looked), &cause("1"), at(9 + minutes));
             assert_eq!(after(0), Due::Later(Duration::from_mins(minutes)), "{count}");
             assert_eq!(after(minutes), Due::Now(count.saturating_add(1)), "{count}");
         }

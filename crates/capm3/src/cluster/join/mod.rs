@@ -88,7 +88,7 @@ impl JoinFacts {
 
     /// The answer of the last look.
     pub(crate) fn last(looked: Option<&Looked>, recheck: Option<Duration>) -> Self {
-        let answer = looked.and_then(|looked| looked.answer.clone());
+        let answer = looked.map(|looked| Arc::clone(&looked.answer));
         Self {
             state: answer.map_or(JoinState::Unchanged, JoinState::Known),
             recheck,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use metal3_api::cluster::names::MANAGED_BY_ANNOTATION;
 use metal3_api::cluster::{Cluster, Machine};
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_capi::workload::join::{JoinChecks, JoinQuestion};
@@ -17,7 +18,6 @@ use parking_lot::Mutex;
 use super::Clusters;
 use crate::cluster::join::{
     Answer, Bootstraps, Cause, Due, JoinFacts, Looked, due, has_control_plane, has_foreign_control_plane, is_final,
-    join_condition,
 };
 
 /// Access to workload clusters, and the last look at each.
@@ -36,9 +36,9 @@ impl Joins {
 
     /// Removes what is remembered of an object.
     pub(super) fn remove(&self, key: &Key) {
-        if self.looked.lock().remove(key).is_some() {
-            self.checks.remove_waiter(key);
-        }
+        self.looked.lock().remove(key);
+        // One that waits for its place has no answer yet.
+        self.checks.remove_waiter(key);
     }
 
     async fn look(&self, key: &Key, cluster: &Key, cause: &Cause) -> Result<Answer, Fault> {
@@ -62,10 +62,10 @@ impl Joins {
             count,
             at,
             is_final: is_final(&answer),
-            answer: Some(Arc::new(answer)),
+            answer: Arc::new(answer),
         };
         // An answer that changes nothing is followed by no other reconcile.
-        let recheck = match due(Some(&looked), &looked.cause, None, at) {
+        let recheck = match due(Some(&looked), &looked.cause, at) {
             Due::Later(delay) => Some(delay),
             Due::Now(_) | Due::Settled => None,
         };
@@ -73,25 +73,16 @@ impl Joins {
         self.looked.lock().insert(key.clone(), looked);
         facts
     }
-
-    /// Counts the condition of an earlier process as a look with this cause.
-    fn settle(&self, key: &Key, cause: Cause, at: Monotonic) {
-        let settled = Looked {
-            cause,
-            count: 1,
-            at,
-            is_final: true,
-            answer: None,
-        };
-        self.looked.lock().insert(key.clone(), settled);
-    }
 }
 
-/// Whether nothing is asked about a cluster: it is deleted, paused or moved, or has no control plane yet.
+/// Whether nothing is asked about a cluster: it is deleted, paused, moved or managed by another program, or has no control
+/// plane yet.
 fn is_skipped(object: &Metal3Cluster, cluster: &Cluster) -> bool {
     let is_deleting = object.metadata.deletion_timestamp.is_some() || cluster.metadata.deletion_timestamp.is_some();
     let is_paused = pause::why_paused(Some(cluster), "Metal3Cluster", &object.metadata).is_some();
-    is_deleting || is_paused || pause::is_moved_away(&object.metadata) || !has_control_plane(cluster)
+    let annotations = object.metadata.annotations.as_ref();
+    let is_managed = annotations.is_some_and(|all| all.contains_key(MANAGED_BY_ANNOTATION));
+    is_deleting || is_paused || is_managed || pause::is_moved_away(&object.metadata) || !has_control_plane(cluster)
 }
 
 impl Clusters {
@@ -122,17 +113,13 @@ impl Clusters {
         let looked = joins.looked.lock().get(key).cloned();
         // The condition of the last answer may not be written yet.
         let last = |recheck| JoinFacts::last(looked.as_ref(), recheck);
-        match due(looked.as_ref(), &cause, join_condition(object), now) {
+        match due(looked.as_ref(), &cause, now) {
             Due::Now(count) => match joins.look(key, &Key::of(cluster), &cause).await {
                 Ok(answer) => Ok(joins.keep(key, (cause, count, now), answer)),
                 Err(fault) if is_busy(&fault) => Ok(last(Some(BUSY_POLL))),
                 Err(fault) => Err(fault),
             },
             Due::Later(rest) => Ok(last(Some(rest))),
-            Due::Settled if looked.is_none() => {
-                joins.settle(key, cause, now);
-                Ok(last(None))
-            }
             Due::Settled => Ok(last(None)),
         }
     }
