@@ -23,6 +23,8 @@ pub const MOVE_LABEL: &str = "clusterctl.cluster.x-k8s.io/move";
 pub const DELETE_FOR_MOVE_ANNOTATION: &str = "clusterctl.cluster.x-k8s.io/delete-for-move";
 /// Annotation on cluster infrastructure that is managed externally.
 pub const MANAGED_BY_ANNOTATION: &str = "cluster.x-k8s.io/managed-by";
+/// Label of the objects that the topology controller makes from a ClusterClass.
+pub const TOPOLOGY_OWNED_LABEL: &str = "topology.cluster.x-k8s.io/owned";
 /// Annotation: the template an object was made from.
 pub const CLONED_FROM_NAME_ANNOTATION: &str = "cluster.x-k8s.io/cloned-from-name";
 /// Annotation: kind and group of the template an object was made from.

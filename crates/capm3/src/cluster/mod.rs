@@ -21,6 +21,7 @@ mod watches;
 pub(crate) mod zones;
 
 use metal3_api::cluster::Cluster;
+use metal3_api::cluster::names::TOPOLOGY_OWNED_LABEL;
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_api::kind::Kind;
 use metal3_capi::owner;
@@ -83,5 +84,8 @@ pub fn is_secondary(object: &Metal3Cluster, cluster: &Cluster) -> bool {
     let name = cluster.metadata.name.as_deref().unwrap_or_default();
     let is_owned = || matches!(cluster_link(object), ClusterLink::Owned(owner) if owner == name);
     let names_infrastructure = cluster.spec.infrastructure_ref.is_some();
-    !is_primary(object, cluster) && (joins(object, name) || names_infrastructure && is_owned())
+    // That of a class is created before the Cluster names it.
+    let labels = object.metadata.labels.as_ref();
+    let is_of_class = labels.is_some_and(|all| all.contains_key(TOPOLOGY_OWNED_LABEL));
+    !is_of_class && !is_primary(object, cluster) && (joins(object, name) || names_infrastructure && is_owned())
 }

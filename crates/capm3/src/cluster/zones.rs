@@ -70,15 +70,27 @@ pub(crate) fn condition(templates: &[ZoneTemplate]) -> Option<ConditionBuilder> 
     match (templates.is_empty(), lines.is_empty(), unknown.is_empty()) {
         (true, ..) => None,
         (_, false, _) => {
-            let (reason, message) = (cluster::REASON_DATA_TEMPLATE_NOT_FOUND, lines.join("\n"));
+            let (reason, message) = (cluster::REASON_DATA_TEMPLATE_NOT_FOUND, bounded(&lines));
             Some(ConditionBuilder::mark_false(type_, reason, Severity::Warning, message))
         }
         (_, true, false) => {
-            let (reason, message) = (cluster::REASON_DATA_TEMPLATE_UNREADABLE, unknown.join("\n"));
+            let (reason, message) = (cluster::REASON_DATA_TEMPLATE_UNREADABLE, bounded(&unknown));
             Some(ConditionBuilder::mark_unknown(type_, reason, message))
         }
         (_, true, true) => Some(ConditionBuilder::mark_true(type_, cluster::REASON_DATA_TEMPLATES_FOUND)),
     }
+}
+
+/// Lines in a message. A user decides how many zones there are, and how long their names.
+const MOST_LINES: usize = 8;
+
+fn bounded(lines: &[String]) -> String {
+    let mut shown = lines.iter().take(MOST_LINES).cloned().collect::<Vec<_>>();
+    let more = lines.len().saturating_sub(MOST_LINES);
+    if more > 0 {
+        shown.push(format!("and {more} more"));
+    }
+    shown.join("\n")
 }
 
 impl RelatedKeys {

@@ -325,3 +325,20 @@ fn rejected_claim_or_secret_is_retried_after_a_minute() {
         assert_eq!(last.next.outcome(), Outcome::RequeueAfter(Duration::from_mins(1)));
     }
 }
+
+/// The topology controller makes it before the Cluster names it.
+#[test]
+fn object_of_a_cluster_class_is_no_secondary_before_the_cluster_names_it() {
+    let cluster = cluster(json!({ "spec": { "infrastructureRef": null } }));
+    for (labels, role) in [
+        (json!({ LABEL: "edge" }), Some(ClusterRole::Secondary)),
+        (json!({ LABEL: "edge", "topology.cluster.x-k8s.io/owned": "" }), None),
+    ] {
+        let plan = decide_in(
+            &object(json!({ "metadata": { "ownerReferences": null, "labels": labels } })),
+            &cluster,
+        );
+        let found = plan.status.as_ref().and_then(|status| status.role.as_ref());
+        assert_eq!(found, role.as_ref());
+    }
+}

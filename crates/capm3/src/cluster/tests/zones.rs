@@ -71,3 +71,15 @@ fn cluster_without_data_templates_in_zones_has_no_such_condition() {
         assert!(!all.any(|one| one.type_ == "DeploymentZonesReady"), "{zones}");
     }
 }
+
+/// A user decides how many zones there are, and how long their names.
+#[test]
+fn message_about_a_hundred_zones_fits_the_schema() {
+    let zone = |at: usize| json!({ "name": format!("{at:0>256}"), "dataTemplate": { "name": format!("{at:0>253}") } });
+    let object = object(json!({ "spec": { "deploymentZones": (0..100).map(zone).collect::<Vec<_>>() } }));
+    let names: Vec<String> = (0..100).map(|at| format!("{at:0>253}")).collect();
+    let missing: Vec<&str> = names.iter().map(String::as_str).collect();
+    let plan = decide_with(&object, &missing, &[]);
+    let message = &condition(&plan, "DeploymentZonesReady").message;
+    assert!(message.len() <= 32_768 && message.ends_with("and 92 more"), "{message}");
+}
