@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::infrastructure::Metal3MachineTemplateStatus;
-use metal3_api::infrastructure::v1beta2::{FailureDomainPolicy, Metal3Cluster, Metal3Machine, Metal3MachineTemplate};
+use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine, Metal3MachineTemplate};
 use metal3_api::kind::Kind as _;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::selector::{Selector, SelectorError};
@@ -14,7 +14,7 @@ use metal3_runtime::work::Next;
 
 use super::figures::{is_counted, status_of};
 use super::index::NodeGroup;
-use crate::host_choice::{HostChooser, Zones};
+use crate::host_choice::HostChooser;
 use crate::reasons::template as reasons;
 
 /// For hosts without labels.
@@ -36,7 +36,11 @@ pub(super) struct Claimant {
 
 /// The Metal3Cluster of the machines of a node group.
 pub(super) enum Serving {
-    One(Arc<Metal3Cluster>),
+    One {
+        own: Arc<Metal3Cluster>,
+        /// The others of the Cluster, whose hosts the machines do not get.
+        others: Vec<Arc<Metal3Cluster>>,
+    },
     /// Which one it is, or what it has, is not known, for this reason.
     Unknown(String),
     /// The machines get no host, for this reason.
@@ -104,7 +108,7 @@ fn without_cluster(key: &Key, claimants: &[Claimant]) -> (bool, Next) {
     let mut first = None;
     for one in claimants {
         let why = match &one.metal3_cluster {
-            Serving::One(_) => continue,
+            Serving::One { .. } => continue,
             Serving::Unknown(why) => why,
             Serving::Refused(why) => why,
         };
@@ -144,13 +148,11 @@ fn new_machines(key: &Key, template: &Metal3MachineTemplate, claimants: &[Claima
 fn choosers<'a>(machines: &'a [(Metal3Machine, String)], claimants: &'a [Claimant]) -> Vec<HostChooser<'a>> {
     let both = machines.iter().zip(claimants);
     let chooser = |((machine, owner), one): (&'a (Metal3Machine, String), &'a Claimant)| {
-        let Serving::One(cluster) = &one.metal3_cluster else {
+        let Serving::One { own, others } = &one.metal3_cluster else {
             return None;
         };
         let chooser = HostChooser::try_new(machine, Some(owner.as_str())).ok()?;
-        let policy = cluster.spec.failure_domain_policy;
-        let chooser = chooser.with_required_domain(policy == Some(FailureDomainPolicy::Required));
-        Some(chooser.with_zones(Zones::of(cluster)))
+        Some(chooser.with_sites(own, others.iter().map(AsRef::as_ref)))
     };
     both.filter_map(chooser).collect()
 }

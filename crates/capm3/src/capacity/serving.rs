@@ -8,7 +8,7 @@ use metal3_runtime::cache::Key;
 
 use super::index::NodeGroup;
 use super::report::Serving;
-use crate::machine::resolve::{Resolved, may_be_unreadable, resolve};
+use crate::machine::resolve::{Resolved, may_be_unreadable, others, resolve};
 
 /// The Metal3Clusters of a namespace.
 pub(super) struct NearClusters {
@@ -32,11 +32,7 @@ impl NearClusters {
             return Serving::Unknown(why);
         }
         match resolved {
-            Resolved::One(found) => {
-                let one = self.all.iter().find(|one| std::ptr::eq(&***one, found));
-                let missing = || Serving::Unknown("their Metal3Cluster is not known".to_owned());
-                one.map_or_else(missing, |one| Serving::One(Arc::clone(one)))
-            }
+            Resolved::One(found) => self.served_by(found, cluster),
             // It may only be late.
             Resolved::None => Serving::Unknown("their Metal3Cluster does not exist; create it".to_owned()),
             Resolved::Ambiguous(first, second) => Serving::Refused(format!(
@@ -49,6 +45,18 @@ impl NearClusters {
                 found.metadata.name.as_deref().unwrap_or_default(),
                 group.cluster
             )),
+        }
+    }
+
+    fn served_by(&self, found: &Metal3Cluster, cluster: &Cluster) -> Serving {
+        let shared = |one: &Metal3Cluster| self.all.iter().find(|shared| std::ptr::eq(&***shared, one)).cloned();
+        let Some(own) = shared(found) else {
+            return Serving::Unknown("their Metal3Cluster is not known".to_owned());
+        };
+        let others = others(found, cluster, self.all.iter().map(AsRef::as_ref));
+        Serving::One {
+            others: others.filter_map(shared).collect(),
+            own,
         }
     }
 }

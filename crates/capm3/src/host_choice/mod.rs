@@ -15,19 +15,21 @@
 mod order;
 mod refusal;
 mod seed;
+mod sites;
 mod zones;
 
 use std::collections::BTreeMap;
 
 use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::names::{LEGACY_UNHEALTHY_ANNOTATION, NODE_REUSE_LABEL, UNHEALTHY_ANNOTATION};
-use metal3_api::infrastructure::v1beta2::Metal3Machine;
+use metal3_api::infrastructure::v1beta2::{FailureDomainPolicy, Metal3Cluster, Metal3Machine};
 use metal3_api::kind::Kind;
 use metal3_api::meta::ObjectReference;
 use metal3_api::metal3::names::DETACHED_ANNOTATION;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationalStatus, ProvisioningState};
 use metal3_capi::owner::{cluster_of, group_of, label};
 use metal3_domain::selector::{Selector, SelectorError};
+use sites::Site;
 use thiserror::Error;
 
 pub use order::{Candidate, Order};
@@ -48,8 +50,10 @@ pub struct HostChooser<'a> {
     has_namesake: bool,
     /// Whether hosts outside of the machine's failure domain are refused.
     is_domain_required: bool,
-    /// The zones of the machine's Metal3Cluster.
-    zones: Zones<'a>,
+    /// The machine's Metal3Cluster.
+    site: Site<'a>,
+    /// The others of its Cluster.
+    other_sites: Vec<Site<'a>>,
 }
 
 /// The machine's selector is invalid.
@@ -91,7 +95,8 @@ impl<'a> HostChooser<'a> {
             owner,
             has_namesake: false,
             is_domain_required: false,
-            zones: Zones::default(),
+            site: Site::default(),
+            other_sites: Vec::new(),
         })
     }
 
@@ -102,19 +107,15 @@ impl<'a> HostChooser<'a> {
         Self { has_namesake, ..self }
     }
 
-    /// With whether the failure domain of the machine, if it has one, is required.
+    /// With the machine's Metal3Cluster, and the others of its Cluster, whose hosts are not chosen.
     #[must_use]
-    pub fn with_required_domain(self, is_domain_required: bool) -> Self {
+    pub fn with_sites(self, own: &'a Metal3Cluster, others: impl IntoIterator<Item = &'a Metal3Cluster>) -> Self {
         Self {
-            is_domain_required,
+            is_domain_required: own.spec.failure_domain_policy == Some(FailureDomainPolicy::Required),
+            site: Site::of(own),
+            other_sites: others.into_iter().map(Site::of).collect(),
             ..self
         }
-    }
-
-    /// With the zones of the machine's Metal3Cluster.
-    #[must_use]
-    pub fn with_zones(self, zones: Zones<'a>) -> Self {
-        Self { zones, ..self }
     }
 
     /// The host to claim, among all of the namespace in any order.
@@ -178,7 +179,7 @@ impl<'a> HostChooser<'a> {
 
     /// Whether the host is in the machine's failure domain, if it has one.
     fn is_in_domain(&self, host: &BareMetalHost) -> bool {
-        self.domain().is_some_and(|domain| self.zones.has(domain, host))
+        self.domain().is_some_and(|domain| self.site.zones.has(domain, host))
     }
 
     /// Why a host is not used for where it is.
@@ -187,10 +188,16 @@ impl<'a> HostChooser<'a> {
         if let Some(domain) = domain.filter(|_| self.is_domain_required && !self.is_in_domain(host)) {
             return Some(Refusal::NotInDomain {
                 domain: domain.to_owned(),
-                by_selector: self.zones.named(domain).and_then(zones::selector).is_some(),
+                by_selector: self.site.zones.named(domain).and_then(zones::selector).is_some(),
             });
         }
-        let lacks_template = self.machine.spec.takes_zone_data() && self.zones.lacks_template(host, domain);
+        let mut others = self.other_sites.iter().filter(|other| other.has(host));
+        if let Some(other) = others.next().filter(|_| !self.site.has(host)) {
+            return Some(Refusal::OfAnotherSite {
+                site: other.name.to_owned(),
+            });
+        }
+        let lacks_template = self.machine.spec.takes_zone_data() && self.site.zones.lacks_template(host, domain);
         lacks_template.then_some(Refusal::WithoutTemplate)
     }
 

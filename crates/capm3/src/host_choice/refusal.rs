@@ -26,6 +26,12 @@ pub enum Refusal {
         /// Whether the selector of its deployment zone decides, and not the label.
         by_selector: bool,
     },
+    /// It is in a failure domain of another Metal3Cluster of the Cluster, and in none of the machine's.
+    #[error("a host of Metal3Cluster {site}")]
+    OfAnotherSite {
+        /// The other Metal3Cluster.
+        site: String,
+    },
     /// The machine gets its data template from the zone of its host, and this one is in none that has one.
     #[error("in no deployment zone with a data template")]
     WithoutTemplate,
@@ -128,6 +134,7 @@ impl Refusal {
                 let text = format!("not in failure domain {domain}, which is required ({by})");
                 Group(9, Cow::Owned(text))
             }
+            Self::OfAnotherSite { .. } => group(9, "hosts of another Metal3Cluster of the Cluster"),
             Self::WithoutTemplate => group(
                 9,
                 "in no deployment zone with a data template, and the machine names none",

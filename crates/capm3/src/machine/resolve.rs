@@ -100,6 +100,16 @@ pub fn resolve<'a>(
     }
 }
 
+/// The other Metal3Clusters of a Cluster.
+pub fn others<'a>(
+    own: &Metal3Cluster,
+    cluster: &Cluster,
+    all: impl IntoIterator<Item = &'a Metal3Cluster>,
+) -> impl Iterator<Item = &'a Metal3Cluster> {
+    let is_other = |one: &&Metal3Cluster| one.metadata.name != own.metadata.name && is_of(one, cluster);
+    all.into_iter().filter(is_other)
+}
+
 /// Those of several that have the failure domain; all, if none has it.
 fn with_domain<'a>(joined: Vec<&'a Metal3Cluster>, domain: Option<&str>) -> Vec<&'a Metal3Cluster> {
     let Some(domain) = domain.filter(|_| joined.len() > 1) else {

@@ -1,14 +1,14 @@
 //! Which host a machine would choose, and why not the others: the text of `capm3 select`.
 
 use metal3_api::cluster::{Cluster, Machine};
-use metal3_api::infrastructure::v1beta2::{FailureDomainPolicy, Metal3Cluster, Metal3Machine};
+use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner::node_reuse_owner;
 
 use super::facts::{associated, chosen};
-use super::resolve::resolve;
+use super::resolve::{others, resolve};
 use super::reuse::has_namesake;
-use crate::host_choice::{Candidate, HostChooser, UnreadableSelector, Zones};
+use crate::host_choice::{Candidate, HostChooser, UnreadableSelector};
 
 /// The objects that decide about the choice.
 #[derive(Debug, Clone, Copy)]
@@ -39,12 +39,10 @@ impl Question<'_> {
         let owner = self.owner.and_then(node_reuse_owner);
         let chooser = HostChooser::try_new(&candidate_machine, owner.as_deref())?;
         let is_shared = |owner| has_namesake(owner, self.hosts, self.machines);
-        let metal3_cluster = self.metal3_cluster();
-        let policy = metal3_cluster.and_then(|one| one.spec.failure_domain_policy);
-        let chooser = chooser
-            .with_namesake(self.owner.is_some_and(is_shared))
-            .with_required_domain(policy == Some(FailureDomainPolicy::Required))
-            .with_zones(metal3_cluster.map(Zones::of).unwrap_or_default());
+        let mut chooser = chooser.with_namesake(self.owner.is_some_and(is_shared));
+        if let (Some(own), Some(cluster)) = (self.metal3_cluster(), self.cluster) {
+            chooser = chooser.with_sites(own, others(own, cluster, self.metal3_clusters));
+        }
         let order = chooser.order(self.hosts);
         let mut lines = Vec::new();
         if let Some(host) = associated(self.machine).or_else(|| order.own.and_then(name)) {

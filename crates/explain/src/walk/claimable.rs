@@ -37,11 +37,13 @@ impl Walk<'_> {
         let Ok(selector) = selector.transpose() else {
             return Ok(None);
         };
-        let (domain, site) = self.place(machine)?;
+        let Place { domain, site, others } = self.place(machine)?;
         let wanted = Wanted {
             selector,
             domain,
-            zones: site.zones,
+            gives_data: machine.spec.takes_zone_data() && site.zones.iter().any(|zone| zone.data_template.is_some()),
+            site,
+            others,
         };
         let hosts = self.list::<BareMetalHost>(None)?;
         if let Some(kept) = kept_for(machine, &wanted, &hosts) {
@@ -51,40 +53,48 @@ impl Walk<'_> {
         // Machines of one template have the same selector, and few domains.
         let of = wanted.domain.as_ref();
         let domain = of.map(|domain| (&domain.name, &domain.selector, domain.is_required));
-        let question = serde_json::to_string(&(&machine.spec.host_selector, domain, site.name)).unwrap_or_default();
+        let site = (&wanted.site.name, wanted.gives_data);
+        let question = serde_json::to_string(&(&machine.spec.host_selector, domain, site)).unwrap_or_default();
         let first = self
             .snapshot
             .memo(question, || FirstUnavailable(unavailable.first(&wanted)));
         hosts.sought(first.0.as_ref().map(|host| ObjectId::of::<BareMetalHost>(host)))
     }
 
-    /// The failure domain of a machine, which its Machine states, with the policy of its Metal3Cluster; and the zones, if they
-    /// give the machine its data.
-    fn place(&mut self, machine: &Metal3Machine) -> Result<(Option<Domain>, Site), End> {
+    /// Where the hosts of a machine may be: in the failure domain that its Machine states, with the policy of its Metal3Cluster,
+    /// and not in one of another Metal3Cluster of the Cluster.
+    fn place(&mut self, machine: &Metal3Machine) -> Result<Place, End> {
         let owner = owner::<Machine>(&machine.metadata).map(ToOwned::to_owned);
         let owner: Option<Machine> = owner.map_or(Ok(None), |of| self.find(&of))?;
         let Some(owner) = owner.map(|owner| owner.spec) else {
-            return Ok((None, Site::default()));
+            return Ok(Place::default());
         };
-        let domain = owner.failure_domain.unwrap_or_default();
-        let takes_data = machine.spec.takes_zone_data();
-        if domain.is_empty() && !takes_data {
-            return Ok((None, Site::default()));
-        }
-        let found = self.metal3_cluster_of(machine, &owner.cluster_name, &domain)?;
-        let found = found.unwrap_or_default();
-        let (name, spec) = (found.metadata.name.unwrap_or_default(), found.spec);
-        let zones = spec.deployment_zones;
-        let zone = zones.iter().find(|zone| zone.name == domain);
+        let name = owner.failure_domain.unwrap_or_default();
+        let Some(found) = self.metal3_cluster_of(machine, &owner.cluster_name, &name)? else {
+            let domain = (!name.is_empty()).then_some(Domain {
+                name,
+                selector: None,
+                is_required: false,
+            });
+            return Ok(Place {
+                domain,
+                ..Place::default()
+            });
+        };
+        let all = self.list::<Metal3Cluster>(None)?;
+        let is_other =
+            |one: &&Metal3Cluster| one.metadata.name != found.metadata.name && is_of(one, &owner.cluster_name);
+        let others = all.iter().filter(is_other).map(|one| Site::of(one.clone())).collect();
+        let is_required = found.spec.failure_domain_policy == Some(FailureDomainPolicy::Required);
+        let site = Site::of(found);
+        let zone = site.zones.iter().find(|zone| zone.name == name);
         let selector = zone.and_then(selector_of).cloned();
-        let domain = (!domain.is_empty()).then_some(Domain {
-            name: domain,
+        let domain = (!name.is_empty()).then_some(Domain {
+            name,
             selector,
-            is_required: spec.failure_domain_policy == Some(FailureDomainPolicy::Required),
+            is_required,
         });
-        let gives = takes_data && zones.iter().any(|zone| zone.data_template.is_some());
-        let site = gives.then_some(Site { name, zones });
-        Ok((domain, site.unwrap_or_default()))
+        Ok(Place { domain, site, others })
     }
 
     /// The Metal3Cluster that the machine names, that is the infrastructure of its Cluster, or that joined the Cluster: the one of
@@ -125,19 +135,32 @@ impl Walk<'_> {
     }
 }
 
-/// The Metal3Cluster whose zones give a machine its data; empty if none do.
+/// Where the hosts of a machine may be.
+#[derive(Default)]
+struct Place {
+    domain: Option<Domain>,
+    site: Site,
+    others: Vec<Site>,
+}
+
+/// What a Metal3Cluster says about its hosts.
 #[derive(Default)]
 struct Site {
     name: String,
     zones: Vec<DeploymentZone>,
+    domains: Vec<String>,
 }
 
 /// What a machine requires of a host.
 struct Wanted {
     selector: Option<Selector>,
     domain: Option<Domain>,
-    /// Those that give it its data: no other host has a network for it.
-    zones: Vec<DeploymentZone>,
+    /// The Metal3Cluster of the machine.
+    site: Site,
+    /// Whether its zones give the machine its data: no other host has a network for it.
+    gives_data: bool,
+    /// The others of the Cluster, whose hosts the machine does not get.
+    others: Vec<Site>,
 }
 
 struct Domain {
@@ -152,19 +175,21 @@ impl Wanted {
     fn is_met_by(&self, labels: &BTreeMap<String, String>) -> bool {
         let is_selected = self.selector.as_ref().is_none_or(|selector| selector.matches(labels));
         let is_placed = self.is_near(labels) || self.domain.as_ref().is_none_or(|domain| !domain.is_required);
-        is_selected && is_placed && !self.lacks_template(labels)
+        let is_elsewhere = !self.site.has(labels) && self.others.iter().any(|other| other.has(labels));
+        is_selected && is_placed && !is_elsewhere && !self.lacks_template(labels)
     }
 
     /// Whether the host is in no zone that gives the machine its data.
     fn lacks_template(&self, labels: &BTreeMap<String, String>) -> bool {
-        let gives = |zone: &DeploymentZone| zone.data_template.is_some();
+        let (gives, zones) = (|zone: &DeploymentZone| zone.data_template.is_some(), &self.site.zones);
         let own = self.domain.as_ref();
-        let own = own.and_then(|domain| self.zones.iter().find(|zone| zone.name == domain.name));
-        let mut all = own.into_iter().chain(&self.zones);
-        match all.find(|zone| has(&zone.name, selector_of(zone), labels)) {
+        let own = own.and_then(|domain| zones.iter().find(|zone| zone.name == domain.name));
+        let mut all = own.into_iter().chain(zones);
+        let lacks = match all.find(|zone| has(&zone.name, selector_of(zone), labels)) {
             Some(zone) => !gives(zone) && own.is_some_and(gives),
-            None => !self.zones.is_empty(),
-        }
+            None => true,
+        };
+        self.gives_data && lacks
     }
 
     /// Whether a host is in the failure domain of the machine.
@@ -172,6 +197,42 @@ impl Wanted {
         let domain = self.domain.as_ref();
         domain.is_some_and(|domain| has(&domain.name, domain.selector.as_ref(), labels))
     }
+}
+
+impl Site {
+    fn of(cluster: Metal3Cluster) -> Self {
+        Self {
+            name: cluster.metadata.name.unwrap_or_default(),
+            zones: cluster.spec.deployment_zones,
+            domains: cluster.spec.failure_domains.into_iter().map(|one| one.name).collect(),
+        }
+    }
+
+    /// Whether a host with these labels is in one of its zones, or of the failure domains that it reports.
+    fn has(&self, labels: &BTreeMap<String, String>) -> bool {
+        let zone = |name: &String| self.zones.iter().find(|zone| zone.name == *name);
+        let reported = self.domains.iter().map(|name| (name, zone(name).and_then(selector_of)));
+        let mut all = self
+            .zones
+            .iter()
+            .map(|zone| (&zone.name, selector_of(zone)))
+            .chain(reported);
+        all.any(|(name, selector)| has(name, selector, labels))
+    }
+}
+
+/// Whether a Metal3Cluster is of a Cluster: by its owner, or because it joins it.
+fn is_of(one: &Metal3Cluster, cluster: &str) -> bool {
+    match owner::<Cluster>(&one.metadata) {
+        Some(owner) => owner == cluster,
+        None => joins(one, cluster),
+    }
+}
+
+fn joins(one: &Metal3Cluster, cluster: &str) -> bool {
+    let stated = one.spec.cluster_name.as_deref().filter(|name| !name.is_empty());
+    let labels = one.metadata.labels.as_ref();
+    stated.or_else(|| Some(labels?.get(CLUSTER_NAME_LABEL)?.as_str())) == Some(cluster)
 }
 
 /// Whether a host with these labels is in a failure domain, whose zone may have a selector.
@@ -233,14 +294,9 @@ struct Joined(Vec<String>);
 
 impl Joined {
     fn of(all: &Listed<Metal3Cluster>, cluster: &str) -> Self {
-        let joins = |one: &&Metal3Cluster| {
-            let stated = one.spec.cluster_name.as_deref().filter(|name| !name.is_empty());
-            let labels = one.metadata.labels.as_ref();
-            stated.or_else(|| Some(labels?.get(CLUSTER_NAME_LABEL)?.as_str())) == Some(cluster)
-        };
         Self(
             all.iter()
-                .filter(joins)
+                .filter(|one| joins(one, cluster))
                 .map(|one| name(&one.metadata).to_owned())
                 .collect(),
         )

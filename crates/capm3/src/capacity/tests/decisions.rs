@@ -141,7 +141,10 @@ fn capacity_is_that_of_the_hosts_of_the_failure_domain_if_it_is_required() {
                 cluster: "c".to_owned(),
                 failure_domain: Some(domain.to_owned()),
             },
-            metal3_cluster: Serving::One(std::sync::Arc::new(serde_json::from_value(cluster).unwrap())),
+            metal3_cluster: Serving::One {
+                own: std::sync::Arc::new(serde_json::from_value(cluster).unwrap()),
+                others: Vec::new(),
+            },
         };
         let report = Report::of(&Key::of(&template), &template, &[claimant], &near);
         (report.status.unwrap().capacity.get("cpu").cloned(), report.available)

@@ -45,11 +45,10 @@ fn zone_has_the_hosts_of_its_selector_or_those_with_its_name_in_their_label() {
 
 /// The chosen host and whether it is in the machine's domain, or why there is none.
 fn chosen_of_racks(spec: Value, is_required: bool, hosts: &[BareMetalHost]) -> Result<(String, bool), String> {
-    let (cluster, machine) = (racks(), machine(spec));
+    let (mut cluster, machine) = (racks(), machine(spec));
+    cluster.spec.failure_domain_policy = is_required.then_some(FailureDomainPolicy::Required);
     let chooser = HostChooser::try_new(&machine, None).unwrap();
-    let chooser = chooser
-        .with_zones(Zones::of(&cluster))
-        .with_required_domain(is_required);
+    let chooser = chooser.with_sites(&cluster, []);
     match chooser.choose(hosts) {
         Choice::Take { host, is_in_domain, .. } => Ok((host.metadata.name.clone().unwrap_or_default(), is_in_domain)),
         Choice::None(refusals) => Err(refusals.to_string()),

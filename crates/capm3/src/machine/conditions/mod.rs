@@ -141,6 +141,10 @@ impl StageConditions {
             Stage::WithoutBootstrap { note } => built.before(Prerequisite::Bootstrap, note),
             Stage::Paused { message } => built.paused(message),
             Stage::HostPauseFailed { pausing, message } => built.host_pause_failed(*pausing, message),
+            Stage::WithoutCluster { message } => {
+                let (reason, legacy_reason) = (machine::REASON_WAITING_FOR_CLUSTER, legacy::REASON_WAITING_FOR_CLUSTER);
+                built.without_host(reason, legacy_reason, Severity::Info, message);
+            }
             Stage::Ambiguous { message } => {
                 let (reason, legacy_reason) = (machine::REASON_AMBIGUOUS_CLUSTER, legacy::REASON_WAITING_FOR_CLUSTER);
                 built.without_host(reason, legacy_reason, Severity::Info, message);
@@ -248,11 +252,6 @@ impl StageConditions {
                 machine::REASON_WAITING_FOR_INFRASTRUCTURE,
                 legacy::REASON_WAITING_FOR_INFRASTRUCTURE,
                 "waiting for the infrastructure of the Cluster; see the conditions of the Cluster",
-            ),
-            Prerequisite::Metal3Cluster => (
-                machine::REASON_WAITING_FOR_CLUSTER,
-                legacy::REASON_WAITING_FOR_CLUSTER,
-                "waiting for the Metal3Cluster; create it",
             ),
             Prerequisite::Bootstrap => (
                 machine::REASON_WAITING_FOR_BOOTSTRAP,

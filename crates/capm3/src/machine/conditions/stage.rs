@@ -24,6 +24,11 @@ pub enum Stage {
         /// The error.
         message: String,
     },
+    /// No Metal3Cluster matches.
+    WithoutCluster {
+        /// The name that is meant, and how to correct it.
+        message: String,
+    },
     /// More than one Metal3Cluster matches.
     Ambiguous {
         /// The candidates, and how to select one.
@@ -72,8 +77,6 @@ pub enum Prerequisite {
     Cluster,
     /// The Cluster's infrastructure.
     Infrastructure,
-    /// The Metal3Cluster.
-    Metal3Cluster,
     /// The bootstrap data.
     Bootstrap,
 }

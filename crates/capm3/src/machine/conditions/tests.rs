@@ -59,7 +59,10 @@ fn after(stages: &[Stage]) -> Conditions {
 
 #[test]
 fn each_prerequisite_has_its_own_reason_in_both_generations() {
-    for (prerequisite, reason, older) in [
+    let without_cluster = Stage::WithoutCluster {
+        message: text("there is none"),
+    };
+    let before = [
         (
             Prerequisite::Owner,
             "WaitingForMetal3MachineOwnerRef",
@@ -76,17 +79,15 @@ fn each_prerequisite_has_its_own_reason_in_both_generations() {
             "WaitingForClusterInfrastructure",
         ),
         (
-            Prerequisite::Metal3Cluster,
-            "WaitingforMetal3Cluster",
-            "WaitingforMetal3Cluster",
-        ),
-        (
             Prerequisite::Bootstrap,
             "WaitingForBootstrapData",
             "WaitingForBootstrapReady",
         ),
-    ] {
-        let conditions = after(&[Stage::Before(prerequisite)]);
+    ];
+    let before = before.map(|(one, reason, older)| (Stage::Before(one), reason, older));
+    let named = (without_cluster, "WaitingforMetal3Cluster", "WaitingforMetal3Cluster");
+    for (stage, reason, older) in before.into_iter().chain([named]) {
+        let conditions = after(&[stage]);
         assert_eq!(
             standard(&conditions),
             [

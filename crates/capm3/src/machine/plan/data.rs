@@ -55,7 +55,7 @@ impl<'a> Planner<'a> {
         if network_data.is_some() {
             self.machine.status.network_data.clone_from(&network_data);
         }
-        if let Some(why) = self.lack_of_data(host) {
+        if let Some(why) = self.lack_of_data(host).or_else(|| self.left_domain(host)) {
             return DataState::Refused(why);
         }
         if spec.data_template.is_none() && self.zone_template(host).is_none() {

@@ -5,7 +5,6 @@ use std::fmt;
 use metal3_api::infrastructure::names::{
     CHOSEN_HOST_ANNOTATION, FAILURE_DOMAIN_LABEL, HOST_ANNOTATION, MACHINE_FINALIZER, NODE_REUSE_LABEL,
 };
-use metal3_api::infrastructure::v1beta2::FailureDomainPolicy;
 use metal3_api::infrastructure::{AddressType, MachineAddress};
 use metal3_api::meta::SecretReference;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
@@ -18,7 +17,7 @@ use super::owners::{has_owner, remove_owner};
 use super::{Decision, Planner, Prerequisites, host_changes};
 use crate::data::request;
 use crate::diff::changes;
-use crate::host_choice::{Choice, HostChooser, Refusals, UnreadableSelector, Zones};
+use crate::host_choice::{Choice, HostChooser, Refusals, UnreadableSelector};
 use crate::machine::action::{Action, HostChange, Reads};
 use crate::machine::conditions::{Data, Labels, Node, Request, Stage};
 use crate::machine::facts;
@@ -58,11 +57,9 @@ impl<'a> Planner<'a> {
             .clone_from(&prerequisites.owner.spec.failure_domain);
         let owner = node_reuse_owner(prerequisites.owner);
         let chooser = HostChooser::try_new(&candidate_machine, owner.as_deref())?;
-        let policy = prerequisites.metal3_cluster.spec.failure_domain_policy;
         let chooser = chooser
             .with_namesake(self.facts.has_namesake)
-            .with_required_domain(policy == Some(FailureDomainPolicy::Required))
-            .with_zones(Zones::of(prerequisites.metal3_cluster));
+            .with_sites(prerequisites.metal3_cluster, self.other_sites(prerequisites));
         let all = || self.facts.hosts.all.iter().map(AsRef::as_ref);
         let is_chosen = |host: &&BareMetalHost| host.metadata.name.as_deref() == facts::chosen(self.before);
         Ok(match chooser.choose(all().filter(is_chosen)) {
@@ -296,11 +293,13 @@ impl<'a> Planner<'a> {
         // A name that cannot be used is not fixed: the user corrects it in the zone.
         let is_usable = self.zone_template_error().is_none() && self.missing_zone_template().is_none();
         let zone_template = self.zone_template(host).filter(|_| is_usable);
+        let site = self.site_by_domain(prerequisites);
         self.patch_machine(|machine| {
             let annotations = machine.metadata.annotations.get_or_insert_default();
             annotations.insert(HOST_ANNOTATION.to_owned(), format!("{namespace}/{name}"));
             annotations.remove(CHOSEN_HOST_ANNOTATION);
             machine.spec.failure_domain = domain;
+            machine.spec.metal3_cluster_ref = machine.spec.metal3_cluster_ref.take().or(site);
             // From here on a change of the zone applies to other machines only, as a change of a template does.
             machine.spec.data_template = machine.spec.data_template.take().or(zone_template);
             if let Some(template) = &mut machine.spec.data_template

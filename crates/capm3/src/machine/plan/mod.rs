@@ -219,7 +219,10 @@ impl<'a> Planner<'a> {
         }
         let metal3_cluster = match resolved {
             Resolved::One(found) => found,
-            Resolved::None => return before(Prerequisite::Metal3Cluster),
+            Resolved::None => {
+                let message = self.without_metal3_cluster(cluster);
+                return Err(Decision::UpdateStatus(Stage::WithoutCluster { message }));
+            }
             Resolved::Ambiguous(first, second) => {
                 let message = format!(
                     "the Metal3Clusters {first} and {second} both joined the Cluster; name one in spec.metal3ClusterRef, or \

@@ -2,23 +2,61 @@
 //! template of the zone of its host.
 
 use metal3_api::cluster::Cluster;
-use metal3_api::infrastructure::v1beta2::{DeploymentZone, Metal3Cluster, Metal3ObjectRef};
+use metal3_api::infrastructure::v1beta2::{
+    DeploymentZone, FailureDomainPolicy, LocalName, Metal3Cluster, Metal3ObjectRef,
+};
+use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_runtime::plan::{Observed, UnknownReason};
 
-use super::Planner;
+use super::{Planner, Prerequisites};
 use crate::cluster::zones;
 use crate::cluster::{cluster_name, is_primary};
 use crate::host_choice::Zones;
 use crate::machine::action::Reads;
 use crate::machine::facts;
-use crate::machine::resolve::{Resolved, resolve};
+use crate::machine::resolve::{Resolved, others, resolve};
 
 impl<'a> Planner<'a> {
     /// The Metal3Cluster of the machine.
     pub(super) fn resolved(&self, cluster: &Cluster) -> Resolved<'a> {
         let all: Vec<&Metal3Cluster> = self.facts.metal3_clusters.iter().map(AsRef::as_ref).collect();
         resolve(self.before, self.recorded(), self.domain(), cluster, &all)
+    }
+
+    /// The other Metal3Clusters of the Cluster.
+    pub(super) fn other_sites(&self, prerequisites: Prerequisites<'a>) -> impl Iterator<Item = &'a Metal3Cluster> {
+        let cluster = self.facts.cluster.as_deref().into_present().into_iter();
+        let all = self.facts.metal3_clusters.iter().map(AsRef::as_ref);
+        cluster.flat_map(move |cluster| others(prerequisites.metal3_cluster, cluster, all.clone()))
+    }
+
+    /// The Metal3Cluster, if only the failure domain decides that it is the machine's. It is recorded with the host: zones
+    /// change, and a move drops the status.
+    pub(super) fn site_by_domain(&self, prerequisites: Prerequisites<'a>) -> Option<LocalName> {
+        let cluster = self.facts.cluster.as_deref().into_present()?;
+        let all: Vec<&Metal3Cluster> = self.facts.metal3_clusters.iter().map(AsRef::as_ref).collect();
+        let without_domain = resolve(self.before, None, None, cluster, &all);
+        let name = prerequisites.metal3_cluster.metadata.name.clone()?;
+        matches!(without_domain, Resolved::Ambiguous(..)).then_some(LocalName { name })
+    }
+
+    /// Why there is no Metal3Cluster: the name that is wrong, and its field.
+    pub(super) fn without_metal3_cluster(&self, cluster: &Cluster) -> String {
+        let own = self.cluster_name();
+        match (&self.before.spec.metal3_cluster_ref, &cluster.spec.infrastructure_ref) {
+            (Some(named), _) => format!(
+                "spec.metal3ClusterRef.name: there is no Metal3Cluster {}; create it, or name another in the template",
+                named.name
+            ),
+            (None, Some(one)) if one.kind == Metal3Cluster::KIND => {
+                format!(
+                    "there is no Metal3Cluster {}, which Cluster {own} names; create it",
+                    one.name
+                )
+            }
+            (None, _) => format!("no Metal3Cluster belongs to Cluster {own}; set spec.clusterName of one to it"),
+        }
     }
 
     /// Why the machine cannot use the Metal3Cluster that is meant: field and remedy.
@@ -87,6 +125,29 @@ impl<'a> Planner<'a> {
         })
     }
 
+    /// Why a host that is not provisioned is not written: it left the required failure domain after it was claimed.
+    pub(super) fn left_domain(&self, host: &BareMetalHost) -> Option<String> {
+        let is_open = self.requires_domain(self.metal3_cluster()?) && !facts::is_provisioned(host);
+        let domain = self
+            .domain()
+            .filter(|domain| is_open && !self.zones().has(domain, host))?;
+        let name = host.metadata.name.as_deref().unwrap_or_default();
+        Some(format!(
+            "BareMetalHost {name} is not in failure domain {domain} any more, which is required: correct its labels or the \
+             zone, or delete the Machine"
+        ))
+    }
+
+    fn requires_domain(&self, found: &Metal3Cluster) -> bool {
+        found.spec.failure_domain_policy == Some(FailureDomainPolicy::Required)
+    }
+
+    /// Whether the machine may get a host of the zone: with a required failure domain that is one alone.
+    fn can_reach(&self, found: &Metal3Cluster, zone: &str) -> bool {
+        self.domain()
+            .is_none_or(|domain| domain == zone || !self.requires_domain(found))
+    }
+
     /// Whether a host would be written without data because the Metal3Cluster has no zones. Its copy may be outdated.
     pub(super) fn unconfirmed_zones(&self, host: &BareMetalHost) -> Option<Reads> {
         let is_open = self.before.spec.takes_zone_data() && !facts::is_provisioned(host);
@@ -105,7 +166,9 @@ impl<'a> Planner<'a> {
             known.unwrap_or(Observed::Unknown(UnknownReason::NotRead))
         };
         // Not its condition: that may be of an older generation, and a paused object has none.
-        let condition = zones::condition(&zones::observe(found, state))?;
+        let mut templates = zones::observe(found, state);
+        templates.retain(|one| self.can_reach(found, &one.zone));
+        let condition = zones::condition(&templates)?;
         let (.., message) = condition.not_true()?;
         let name = found.metadata.name.as_deref().unwrap_or_default();
         Some(format!("Metal3Cluster {name}: {message}"))
@@ -136,7 +199,10 @@ impl<'a> Planner<'a> {
                 None
             }
         };
-        self.zones().with_template().find_map(problem)
+        let found = self.metal3_cluster()?;
+        let zones = self.zones();
+        let mut reached = zones.with_template().filter(|zone| self.can_reach(found, &zone.name));
+        reached.find_map(problem)
     }
 
     fn zone_path(&self, zone: &str) -> String {

@@ -301,6 +301,10 @@ impl Server {
         if old.is_empty() && !new.is_empty() && self.zoning.as_ref().is_some_and(is_elsewhere) {
             wrong.push(format!("{new} in {} took {name} in {zone}", domain_of(new)));
         }
+        let is_written = !has_image(before) && has_image(after);
+        if is_written && !new.is_empty() && self.zoning.as_ref().is_some_and(is_elsewhere) {
+            wrong.push(format!("{name} in {zone} was written for {new} in {}", domain_of(new)));
+        }
         // An image that booted with an earlier machine's data does not run this machine.
         if !self.is_bare && !has_image(before) && has_image(after) && !new.is_empty() {
             let claim = self

@@ -632,21 +632,28 @@ impl Simulation {
 }
 
 impl Simulation {
-    /// Machines that wait while a free host is in a place that they can use.
+    /// Machines that wait although their host, or a free one, is in a place that they can use.
     fn idle_in_zones(&self, zoning: &Zoning) -> Vec<String> {
         let hosts = || self.server.all(ObjectKind::Host);
-        let is_free = |host: &Value, name: &str| {
+        let is_usable = |host: &Value, name: &str| {
             let zone = &host["metadata"]["labels"][FAILURE_DOMAIN_LABEL];
-            let is_near = *zone == json!(domain_of(name));
-            host["spec"]["consumerRef"].is_null() && host["spec"]["image"].is_null() && (is_near || !zoning.is_required)
+            *zone == json!(domain_of(name)) || !zoning.is_required
+        };
+        let is_free = |host: &Value, name: &str| {
+            host["spec"]["consumerRef"].is_null() && host["spec"]["image"].is_null() && is_usable(host, name)
         };
         let runs = |host: &Value, name: &str| {
             consumer(host) == name && text(host, "/status/provisioning/state") == "provisioned"
         };
         let machines = self.server.all(ObjectKind::Machine);
         let waiting = machines.filter(|(name, _)| !hosts().any(|(_, host)| runs(host, name)));
-        let holds = |name: &str| hosts().any(|(_, host)| consumer(host) == name);
-        let idle = waiting.filter(|(name, _)| holds(name) || hosts().any(|(_, host)| is_free(host, name)));
+        let held = |name: &str| hosts().map(|(_, host)| host).find(|host| consumer(host) == name);
+        // One that left the zone of its machine is kept for it, and not written.
+        let could_run = |name: &str| match held(name) {
+            Some(host) => is_usable(host, name),
+            None => hosts().any(|(_, host)| is_free(host, name)),
+        };
+        let idle = waiting.filter(|(name, _)| could_run(name));
         idle.map(|(name, _)| format!("{name} waits although it could run"))
             .collect()
     }

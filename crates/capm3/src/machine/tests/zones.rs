@@ -1,8 +1,10 @@
 //! Deployment zones: the data template and the failure domain follow the host.
 
+use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_runtime::plan::{Observed, UnknownReason};
-use serde_json::{Value, json};
+use serde_json::{Value, from_value, json};
 
+use super::api_server::{CLUSTER, NAMESPACE};
 use super::case::{Case, UID, blank, condition_of, writes};
 use crate::machine::action::{Action, Plan, Reads};
 
@@ -250,5 +252,134 @@ fn failure_domain_in_the_status_is_that_of_the_host() {
     ] {
         let plan = labelled(Case::new(), &labels).decide();
         assert_eq!(failure_domain(&plan).as_deref(), domain, "{labels}");
+    }
+}
+
+/// A Cluster of other infrastructure with the Metal3Clusters `north` and `south`.
+fn sites(north: Value, south: Value) -> Case {
+    let site = |name: &str, mut spec: Value| -> Metal3Cluster {
+        spec["clusterName"] = json!(CLUSTER);
+        from_value(json!({ "metadata": { "name": name, "namespace": NAMESPACE }, "spec": spec })).unwrap()
+    };
+    Case::new().with(|case| {
+        let infrastructure = case.cluster.as_mut().unwrap().spec.infrastructure_ref.as_mut();
+        "ByoCluster".clone_into(&mut infrastructure.unwrap().kind);
+        case.metal3_clusters = vec![site("north", north), site("south", south)];
+    })
+}
+
+/// A site has hosts of its own: a machine without a failure domain does not take those of another, nor one whose site is full.
+#[test]
+fn host_of_another_site_is_not_taken() {
+    let domain = |name: &str| json!({ "failureDomains": [{ "name": name }] });
+    let zone = json!({ "deploymentZones": [{ "name": "x", "hostSelector": { "matchLabels": { "rack": "s" } } }] });
+    for (south, wanted, labels, is_taken) in [
+        (domain("s"), None, json!({ LABEL: "s" }), false),
+        (domain("s"), Some("n"), json!({ LABEL: "s" }), false),
+        (domain("s"), None, json!({ LABEL: "n" }), true),
+        (domain("s"), Some("n"), json!({ LABEL: "elsewhere" }), true),
+        (domain("n"), None, json!({ LABEL: "n" }), true),
+        (zone, None, json!({ "rack": "s" }), false),
+    ] {
+        let case = sites(domain("n"), south)
+            .machine(json!({ "spec": { "metal3ClusterRef": { "name": "north" } } }))
+            .with(|case| case.owner.as_mut().unwrap().spec.failure_domain = wanted.map(str::to_owned));
+        let plan = labelled(case, &labels).decide();
+        let takes = writes(&plan).iter().any(|one| one.starts_with("Claim"));
+        assert_eq!(takes, is_taken, "{wanted:?} {labels}: {:?}", writes(&plan));
+        let message = condition_of(&plan, "AssociateBareMetalHost").1;
+        let says = message.contains("1 hosts of another Metal3Cluster of the Cluster");
+        assert_eq!(says, !is_taken, "{message}");
+    }
+}
+
+/// Zones change, and a move drops the status: what the failure domain decided is recorded with the host.
+#[test]
+fn site_that_the_failure_domain_decided_is_recorded_in_the_machine() {
+    let zone = |name: &str| json!({ "deploymentZones": [{ "name": name }] });
+    let recorded = |plan: &Plan| {
+        plan.actions.iter().find_map(|action| match action {
+            Action::PatchMachine(patch) => patch
+                .clone()
+                .into_document()
+                .pointer("/spec/metal3ClusterRef/name")
+                .cloned(),
+            _ => None,
+        })
+    };
+    let of_n = |case: Case| case.with(|case| case.owner.as_mut().unwrap().spec.failure_domain = Some("n".to_owned()));
+    let plan = labelled(of_n(sites(zone("n"), zone("s"))), &json!({ LABEL: "n" })).decide();
+    assert_eq!(recorded(&plan), Some(json!("north")));
+    // One alone needs no record.
+    let alone = of_n(sites(zone("n"), zone("s"))).with(|case| drop(case.metal3_clusters.pop()));
+    let plan = labelled(alone, &json!({ LABEL: "n" })).decide();
+    assert!(writes(&plan).iter().any(|one| one.starts_with("Claim")));
+    assert_eq!(recorded(&plan), None);
+}
+
+/// What it is written with is recorded with the claim; the server may be moved while that is awaited.
+#[test]
+fn host_that_left_the_required_failure_domain_is_not_written() {
+    let consumer = json!({
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "Metal3Machine", "name": "m0", "namespace": "metal",
+    });
+    let own = json!({ "spec": { "metaData": { "name": "own" }, "networkData": { "name": "own" } } });
+    for (policy, rack, is_written) in [
+        ("Required", "7", true),
+        ("Required", "8", false),
+        ("Preferred", "8", true),
+    ] {
+        let plan = labelled(case(zones()), &json!({ "rack": rack }))
+            .metal3_cluster(json!({ "spec": { "failureDomainPolicy": policy } }))
+            .machine(own.clone())
+            .host(json!({ "spec": { "consumerRef": consumer } }))
+            .with(|case| case.confirmed = true)
+            .decide();
+        let writes_image = writes(&plan).iter().any(|one| one.starts_with("Provision"));
+        assert_eq!(writes_image, is_written, "{policy} {rack}: {:?}", writes(&plan));
+    }
+}
+
+#[test]
+fn template_missing_in_another_zone_holds_back_no_machine_that_must_stay_in_its_own() {
+    for (policy, is_held) in [("Required", false), ("Preferred", true)] {
+        let plan = labelled(case(zones()), &json!({ "rack": "7" }))
+            .metal3_cluster(json!({ "spec": { "failureDomainPolicy": policy } }))
+            .with(|case| case.bad_template = Some(("net-b", Observed::Absent)))
+            .decide();
+        assert_eq!(writes(&plan).is_empty(), is_held, "{policy}: {:?}", writes(&plan));
+    }
+}
+
+#[test]
+fn metal3_cluster_that_does_not_exist_is_named_with_its_field() {
+    let named = Case::new().machine(json!({ "spec": { "metal3ClusterRef": { "name": "nroth" } } }));
+    let without = |kind: &str| {
+        let kind = kind.to_owned();
+        Case::new().with(|case| {
+            case.metal3_clusters.clear();
+            case.cluster
+                .as_mut()
+                .unwrap()
+                .spec
+                .infrastructure_ref
+                .as_mut()
+                .unwrap()
+                .kind = kind;
+        })
+    };
+    for (case, expected) in [
+        (named, "spec.metal3ClusterRef.name: there is no Metal3Cluster nroth; "),
+        (
+            without("Metal3Cluster"),
+            "there is no Metal3Cluster edge, which Cluster edge names; ",
+        ),
+        (
+            without("ByoCluster"),
+            "no Metal3Cluster belongs to Cluster edge; set spec.clusterName",
+        ),
+    ] {
+        let message = condition_of(&case.decide(), "AssociateBareMetalHost").1;
+        assert!(message.starts_with(expected), "{message}");
     }
 }

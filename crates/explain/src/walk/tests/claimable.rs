@@ -131,7 +131,7 @@ fn policy_is_that_of_the_metal3_cluster_with_the_failure_domain() {
         metal3_cluster(name, spec)
     };
     let of = |x: Value, y: Value| {
-        let host = in_rack("h0", "b", failed("registration error"));
+        let host = in_rack("h0", "c", failed("registration error"));
         let sites = [site("x", "Required", x), site("y", "Preferred", y)];
         [&in_domain("a")[..], &[cluster(other.clone()), secret(), host], &sites].concat()
     };
@@ -181,6 +181,36 @@ fn host_outside_of_the_zones_that_give_the_data_is_not_the_cause() {
         let host = in_rack("h0", rack, failed("registration error"));
         let [waiting, owner] = in_domain(domain);
         let objects = [with(waiting, machine), owner, cluster(json!({})), zoned, secret(), host];
+        assert_end("m3m/m0", &objects, end);
+    }
+}
+
+/// The controller gives no machine a host of another site.
+#[test]
+fn host_of_another_site_is_not_the_cause() {
+    let other = json!({ "spec": { "infrastructureRef": { "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "ByoCluster", "name": "byo" } } });
+    let site = |name: &str, cluster: &str, spec: Value| {
+        let spec = with(spec, json!({ "clusterName": cluster }));
+        with(metal3_cluster(name, spec), json!({ "metadata": { "labels": null } }))
+    };
+    let reported = |name: &str| json!({ "failureDomains": [{ "name": name }] });
+    let zone = |name: &str| json!({ "deploymentZones": [{ "name": name }] });
+    for (south, rack, end) in [
+        (site("south", "edge", reported("b")), "b", REFUSED),
+        (site("south", "edge", zone("b")), "b", REFUSED),
+        (site("south", "edge", reported("b")), "a", FAILED),
+        (site("south", "edge", reported("b")), "c", FAILED),
+        (site("south", "edge", reported("a")), "a", FAILED),
+        (site("south", "another", reported("b")), "b", FAILED),
+    ] {
+        let host = in_rack("h0", rack, failed("registration error"));
+        let [mut machine, owner] = in_domain("");
+        merge(
+            &mut machine,
+            json!({ "spec": { "metal3ClusterRef": { "name": "north" } } }),
+        );
+        let north = site("north", "edge", reported("a"));
+        let objects = [machine, owner, cluster(other.clone()), secret(), host, north, south];
         assert_end("m3m/m0", &objects, end);
     }
 }

@@ -121,7 +121,7 @@ fn in_use(subject: &Subject<'_>, rendered: Option<&ObjectName>) -> Option<String
         return Some(format!("Secret {secret} exists and may contain its address"));
     }
     let host = name_of(&subject.host.metadata);
-    is_provisioned(&subject.host).then(|| format!("BareMetalHost {host} has an image and may run with its address"))
+    is_provisioned(subject.host).then(|| format!("BareMetalHost {host} has an image and may run with its address"))
 }
 
 /// Releases a claim in deletion, so that another can be created. Only if its address cannot be in use, because a new
