@@ -126,6 +126,11 @@ const CLAIMS: &[Claim] = &[
     ),
     of(
         Part::Topology,
+        "a_rebase_to_an_equal_class_and_back_replaces_no_machine",
+        topology::rebased,
+    ),
+    of(
+        Part::Topology,
         "changed_variables_are_rolled_out_and_reach_the_disks",
         topology::changed,
     ),

@@ -34,7 +34,10 @@ const KINDS: &str = "clusters,machines,metal3clusters,metal3clustertemplates,met
 const QUIET: Duration = Duration::from_secs(20);
 /// A roll of each machine, one after the other.
 const ROLL: Duration = Duration::from_secs(900);
-pub(super) const PROXY: &str = "http://proxy.example:3128";
+/// With a login whose percent sign is for the proxy, not for systemd.
+const PROXY: &str = "http://u:p%40ss@proxy.example:3128";
+/// The same for systemd.
+const OF_SYSTEMD: &str = "HTTP_PROXY=http://u:p%%40ss@proxy.example:3128";
 
 /// Server-side dry runs of users, and those of the topology controller, write nothing.
 pub(in super::super) fn dry_run(env: &TestEnv<'_>) -> Proof {
@@ -70,11 +73,6 @@ pub(in super::super) fn dry_run(env: &TestEnv<'_>) -> Proof {
         generations == members(stack, "generation")?,
         "an object has a new generation"
     );
-    // The topology controller reports in the status of the Cluster.
-    let of_others = |mut all: BTreeMap<String, Value>| {
-        all.remove(&format!("Cluster {CLUSTER}"));
-        all
-    };
     let (before, after) = (of_others(versions), of_others(members(stack, "resourceVersion")?));
     ensure!(before == after, "objects were written: {before:?}, {after:?}");
     let dry_runs = dry_runs(&log)?;
@@ -91,6 +89,12 @@ pub(in super::super) fn dry_run(env: &TestEnv<'_>) -> Proof {
         "Cluster and {templates} templates admitted, dry runs of the topology controller: [{}], 0 writes of ours{plans}",
         dry_runs.join(", ")
     ))
+}
+
+/// Without the Cluster: the topology controller reports in its status.
+pub(super) fn of_others(mut all: BTreeMap<String, Value>) -> BTreeMap<String, Value> {
+    all.remove(&format!("Cluster {CLUSTER}"));
+    all
 }
 
 /// Annotates objects; the topology controller reconciles an annotated Cluster.
@@ -128,7 +132,7 @@ fn ask(env: &TestEnv<'_>) -> anyhow::Result<usize> {
 }
 
 /// Waits until no manager of ours writes.
-fn quiet(stack: &Stack) -> anyhow::Result<()> {
+pub(super) fn quiet(stack: &Stack) -> anyhow::Result<()> {
     let end = || anyhow::Ok(fs::metadata(stack.places.log("audit"))?.len());
     let mut since_then = (end()?, Stopwatch::start());
     until(LONG, "managers that write nothing", || {
@@ -141,7 +145,7 @@ fn quiet(stack: &Stack) -> anyhow::Result<()> {
 }
 
 /// A member of the metadata of each object.
-fn members(stack: &Stack, member: &str) -> anyhow::Result<BTreeMap<String, Value>> {
+pub(super) fn members(stack: &Stack, member: &str) -> anyhow::Result<BTreeMap<String, Value>> {
     let member = |one: &Value| {
         let kind = one["kind"].as_str().unwrap_or_default();
         (format!("{kind} {}", name(one)), one["metadata"][member].clone())
@@ -150,7 +154,7 @@ fn members(stack: &Stack, member: &str) -> anyhow::Result<BTreeMap<String, Value
 }
 
 /// Copies of the class and of its templates, under other names.
-fn copies(stack: &Stack) -> anyhow::Result<Vec<Value>> {
+pub(super) fn copies(stack: &Stack) -> anyhow::Result<Vec<Value>> {
     let kinds = "clusterclasses,metal3clustertemplates,metal3machinetemplates,kubeadmcontrolplanetemplates,kubeadmconfigtemplates";
     let mut all = list(stack, NAMESPACE, kinds)?;
     all.retain(|one| name(one).starts_with(CLASS));
@@ -164,7 +168,7 @@ fn copies(stack: &Stack) -> anyhow::Result<Vec<Value>> {
 }
 
 /// Whole lines of the audit log since the mark.
-fn since(stack: &Stack, mark: u64) -> anyhow::Result<String> {
+pub(super) fn since(stack: &Stack, mark: u64) -> anyhow::Result<String> {
     let log = fs::read_to_string(stack.places.log("audit"))?;
     let part = log.get(usize::try_from(mark)?..).unwrap_or_default();
     let begin = part.find("{\"kind\":\"Event\"").unwrap_or(part.len());
@@ -173,7 +177,7 @@ fn since(stack: &Stack, mark: u64) -> anyhow::Result<String> {
 }
 
 /// What the managers of the release wrote, without Leases and Events.
-fn writes(log: &str) -> anyhow::Result<BTreeSet<String>> {
+pub(super) fn writes(log: &str) -> anyhow::Result<BTreeSet<String>> {
     let log = Log::read(log)?;
     let mut writes = BTreeSet::new();
     for manager in &MANAGERS {
@@ -244,7 +248,7 @@ pub(in super::super) fn changed(env: &TestEnv<'_>) -> Proof {
         ensure!(host["spec"]["image"]["url"] == image["url"], "{own} has another image");
         let data = env.fleet.drive(stack, install::machine(&own)?, "user_data")?;
         let data = String::from_utf8(data.with_context(|| format!("{own} has no config-drive"))?)?;
-        for part in [PROXY, "ssh-ed25519 AAAA suite", "10-proxy.conf"] {
+        for part in [PROXY, OF_SYSTEMD, "ssh-ed25519 AAAA suite", "10-proxy.conf"] {
             ensure!(data.contains(part), "the config-drive of {own} has no {part}");
         }
     }

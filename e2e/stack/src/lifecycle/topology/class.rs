@@ -30,7 +30,8 @@ const fn zone(name: &'static str, network: &'static str) -> Zone {
     Zone { name, network }
 }
 
-pub(super) const ZONES: [Zone; 3] = [zone("a", "10.71"), zone("b", "10.72"), zone("c", "10.73")];
+/// Names that YAML reads as a number and as a boolean where they are not quoted.
+pub(super) const ZONES: [Zone; 3] = [zone("1", "10.71"), zone("no", "10.72"), zone("c", "10.73")];
 
 impl Zone {
     /// The name of its pool and of its data template.

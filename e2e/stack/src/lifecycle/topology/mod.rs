@@ -1,11 +1,12 @@
-//! A Cluster of the release's ClusterClass, driven by the topology controller of Cluster API: three zones, changed variables,
-//! upgrades, workers from zero, and a group of workers that boot with Ignition.
+//! A Cluster of the release's ClusterClass, driven by the topology controller of Cluster API: three zones, another class, changed
+//! variables, upgrades, workers from zero, and a group of workers that boot with Ignition.
 
 mod changes;
 mod class;
 mod end;
 mod from_zero;
 mod ignition;
+mod rebase;
 mod upgrades;
 mod zones;
 
@@ -13,5 +14,6 @@ pub(super) use changes::{changed, dry_run};
 pub(super) use end::deleted;
 pub(super) use from_zero::grown;
 pub(super) use ignition::written;
+pub(super) use rebase::rebased;
 pub(super) use upgrades::{chained, upgraded};
 pub(super) use zones::{lost, spread};
