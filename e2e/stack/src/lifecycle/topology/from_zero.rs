@@ -2,6 +2,8 @@
 
 mod autoscaler;
 
+use std::time::Duration;
+
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
@@ -19,6 +21,8 @@ use crate::products::machines::cluster::{freed, running};
 use crate::wait::{Stopwatch, until};
 use autoscaler::Autoscaler;
 
+/// Three rounds of the autoscaler and more.
+const IGNORED: Duration = Duration::from_secs(20);
 /// The group in the topology.
 const GROUP: &str = "elastic";
 const MIN: &str = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size";
@@ -127,13 +131,39 @@ fn by_hand(env: &TestEnv<'_>, deployment: &str) -> anyhow::Result<String> {
     })
 }
 
-/// A Pod that fits nowhere lets the autoscaler grow the group, and its deletion lets it shrink.
+/// The memory of a machine of the group, in MiB.
+fn memory(capacity: &Value) -> anyhow::Result<u64> {
+    let text = capacity["capacity"]["memory"].as_str().unwrap_or_default();
+    let number = text.strip_suffix("Mi").with_context(|| format!("memory {text:?}"))?;
+    Ok(number.parse()?)
+}
+
+/// The autoscaler leaves the group alone.
+fn stays_at_zero(stack: &Stack) -> anyhow::Result<()> {
+    let watch = Stopwatch::start();
+    until(LONG, "the end of the watch", || {
+        let replicas = deployment(stack)?["spec"]["replicas"].clone();
+        let is_done = replicas != 0 || watch.elapsed() >= IGNORED;
+        Ok(is_done.then_some(replicas))
+    })
+    .and_then(|replicas| {
+        ensure!(replicas == 0, "{replicas} machines for a Pod that fits on none");
+        Ok(())
+    })
+}
+
+/// A Pod with more memory than a machine has changes nothing. One that fits lets the autoscaler grow the group, and its
+/// deletion lets it shrink.
 fn by_autoscaler(env: &TestEnv<'_>, program: &std::path::Path, capacity: &Value) -> anyhow::Result<String> {
     let stack = env.stack;
     let mut autoscaler = Autoscaler::start(env, program)?;
     env.while_simulated(|| {
         autoscaler.is_running(env)?;
-        autoscaler.add_pod(env, GROUP)?;
+        let memory = memory(capacity)?;
+        autoscaler.add_pod(env, capacity, memory.saturating_mul(2))?;
+        stays_at_zero(stack)?;
+        autoscaler.remove_pod(env)?;
+        autoscaler.add_pod(env, capacity, memory.div_euclid(2))?;
         running(stack, ALL + 1)?;
         freed(stack, MACHINES - ALL - 1)?;
         settled(env)?;

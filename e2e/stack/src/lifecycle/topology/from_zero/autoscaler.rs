@@ -84,14 +84,15 @@ impl Autoscaler {
         Ok(())
     }
 
-    /// A Pod that needs a Node of the group.
-    pub(super) fn add_pod(&self, env: &TestEnv<'_>, group: &str) -> anyhow::Result<()> {
+    /// A Pod with this memory in MiB, for Nodes of the architecture that the template names.
+    pub(super) fn add_pod(&self, env: &TestEnv<'_>, template: &Value, memory: u64) -> anyhow::Result<()> {
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "default"}});
         let image = "registry.example/large:v1";
+        let requests = json!({"cpu": "1", "memory": format!("{memory}Mi")});
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": POD, "namespace": "default"},
-            "spec": {"automountServiceAccountToken": false, "containers": [
-                {"name": POD, "image": image, "resources": {"requests": {"cpu": "1", "memory": "64Mi"}}}]}});
-        let lacking = json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": format!("for {group}")});
+            "spec": {"automountServiceAccountToken": false, "nodeSelector": labels(template), "containers": [
+                {"name": POD, "image": image, "resources": {"requests": requests}}]}});
+        let lacking = json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no Node has room"});
         let status = json!({"status": {"conditions": [lacking]}}).to_string();
         let simulator = env.simulator();
         let workload = simulator.workload()?;
@@ -102,7 +103,7 @@ impl Autoscaler {
         workload.kubectl(env.stack, &args, None).map(drop)
     }
 
-    /// Reports the capacity of the template on each Node, as its kubelet does, and that it has started.
+    /// Reports capacity and labels of the template on each Node, as its kubelet does, and that it has started.
     pub(super) fn report_capacity(&self, env: &TestEnv<'_>, template: &Value) -> anyhow::Result<()> {
         let mut capacity = template["capacity"].clone();
         capacity["pods"] = "110".into();
@@ -114,6 +115,8 @@ impl Autoscaler {
         let simulator = env.simulator();
         let workload = simulator.workload()?;
         for node in nodes {
+            let metadata = json!({"metadata": {"labels": labels(template)}}).to_string();
+            workload.kubectl(env.stack, &["patch", "node", &node, "--patch", &metadata], None)?;
             let args = ["patch", "node", &node, "--subresource=status", "--patch", &status];
             workload.kubectl(env.stack, &args, None)?;
         }
@@ -132,4 +135,10 @@ impl Autoscaler {
         self.0.wait()?;
         Ok(())
     }
+}
+
+/// What Pods select of a Node of the template.
+fn labels(template: &Value) -> Value {
+    let info = &template["nodeInfo"];
+    json!({"kubernetes.io/arch": info["architecture"], "kubernetes.io/os": info["operatingSystem"]})
 }
