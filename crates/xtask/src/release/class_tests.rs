@@ -3,6 +3,7 @@
 //! The patches are applied by a small interpreter of the templates.
 
 mod templates;
+mod variables;
 
 use std::path::Path;
 
@@ -12,6 +13,7 @@ use serde_json::from_value;
 
 use super::*;
 use templates::{Scope, fill, is_enabled, parts};
+use variables::refused;
 
 const CLASS_FILE: &str = "clusterclass-metal3.yaml";
 
@@ -28,11 +30,17 @@ fn is_selected(selector: &Value, template: &Value, of_control_plane: bool) -> bo
             .all(|member| selector[*member] == template[*member])
 }
 
-/// The templates of the class with its patches for these variables.
-fn made(variables: &Value) -> Vec<Value> {
+/// The class and its templates.
+fn class_and_templates() -> (Value, Vec<Value>) {
     let text = documents::text(&workspace::root().unwrap().join(TEMPLATES).join(CLASS_FILE)).unwrap();
     let mut all: Vec<Value> = serde_saphyr::from_multiple(&text.replace("${NAMESPACE}", "metal")).unwrap();
-    let class = all.remove(0);
+    (all.remove(0), all)
+}
+
+/// The templates of the class with its patches for these variables, which its schemas admit.
+fn made(variables: &Value) -> Vec<Value> {
+    assert_eq!(refused(variables), [""; 0], "{variables}");
+    let (class, mut all) = class_and_templates();
     for template in &mut all {
         let of_control_plane = template["metadata"]["name"] == "metal3-controlplane";
         for patch in class["spec"]["patches"].as_array().unwrap() {
@@ -205,16 +213,22 @@ fn each_variable_reaches_the_objects_of_the_cluster() {
 /// YAML takes a bare `1` for a number and a bare `no` for false; a name or a comment of a key may have any sign.
 #[test]
 fn values_stay_texts_whatever_they_contain() {
-    let odd = ["1", "no", "007", "a: b", "x # y", "bob's \"laptop\""];
+    let odd = ["1", "no", "007", "null", "1e3"];
+    let keys = [
+        "ssh-ed25519 AAAA bob's \"laptop\"",
+        "command=\"a b\",no-pty ssh-ed25519 AAAA a:b#c",
+        "ssh-ed25519 AAAA one\n",
+    ];
     let mut variables = everything();
     variables["zones"] = odd
         .iter()
         .map(|name| json!({ "name": name, "dataTemplate": name }))
         .collect();
-    variables["sshAuthorizedKeys"] = json!(odd);
-    for name in ["controlPlaneDataTemplate", "workerDataTemplate", "sshUser"] {
+    variables["sshAuthorizedKeys"] = json!(keys);
+    for name in ["controlPlaneDataTemplate", "workerDataTemplate"] {
         variables[name] = json!("0x1f");
     }
+    variables["sshUser"] = json!("_1");
     let all = made(&variables);
     let cluster = &find_kind(&all, "Metal3ClusterTemplate", "metal3-cluster")["spec"]["template"]["spec"];
     for (place, name) in odd.iter().enumerate() {
@@ -222,10 +236,30 @@ fn values_stay_texts_whatever_they_contain() {
         assert_eq!(cluster["deploymentZones"][place]["dataTemplate"]["name"], *name);
     }
     let workers = &find_kind(&all, "KubeadmConfigTemplate", "metal3-workers")["spec"]["template"]["spec"];
-    assert_eq!(workers["users"][0]["sshAuthorizedKeys"], json!(odd));
-    assert_eq!(workers["users"][0]["name"], "0x1f");
+    assert_eq!(workers["users"][0]["sshAuthorizedKeys"], json!(keys));
+    assert_eq!(workers["users"][0]["name"], "_1");
     let machines = &find_kind(&all, "Metal3MachineTemplate", "metal3-workers")["spec"]["template"]["spec"];
     assert_eq!(machines["dataTemplate"]["name"], "0x1f");
+}
+
+/// The data templates that the flavour names win over those of zones.
+#[test]
+fn zones_give_data_to_machines_without_data_templates() {
+    let mut variables = everything();
+    for name in ["controlPlaneDataTemplate", "workerDataTemplate"] {
+        variables.as_object_mut().unwrap().remove(name);
+    }
+    let all = made(&variables);
+    for machines in ["metal3-controlplane", "metal3-workers"] {
+        let spec = &find_kind(&all, "Metal3MachineTemplate", machines)["spec"]["template"]["spec"];
+        assert_eq!(spec.get("dataTemplate"), None, "{machines}");
+    }
+    let (class, _) = class_and_templates();
+    let described = class["spec"]["variables"].to_string();
+    assert!(
+        described.contains("without controlPlaneDataTemplate and workerDataTemplate"),
+        "{described}"
+    );
 }
 
 /// The parsers of this test are stricter than YAML 1.1, which the topology controller reads.
