@@ -156,6 +156,11 @@ const CLAIMS: &[Claim] = &[
     ),
     of(
         Part::Topology,
+        "a_pool_gives_a_cluster_of_the_class_its_address_and_the_manifest_of_kube_vip_has_it",
+        topology::assigned,
+    ),
+    of(
+        Part::Topology,
         "deleting_the_cluster_of_the_class_frees_each_host_and_leaves_the_class_alone",
         topology::deleted,
     ),

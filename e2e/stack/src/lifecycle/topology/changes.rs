@@ -98,7 +98,7 @@ pub(super) fn of_others(mut all: BTreeMap<String, Value>) -> BTreeMap<String, Va
 }
 
 /// Annotates objects; the topology controller reconciles an annotated Cluster.
-fn touch(stack: &Stack, which: [&str; 2], value: usize) -> anyhow::Result<()> {
+pub(super) fn touch(stack: &Stack, which: [&str; 2], value: usize) -> anyhow::Result<()> {
     let [kinds, selected] = which;
     let annotation = format!("suite.example.org/touched={value}");
     let args = [
@@ -126,6 +126,16 @@ fn ask(env: &TestEnv<'_>) -> anyhow::Result<usize> {
     let admitted: Value = serde_json::from_str(&stack.kubectl(&[&dry[..], &cluster].concat())?)?;
     let version = &admitted["spec"]["topology"]["version"];
     ensure!(*version == next, "the dry run shows version {version}");
+    // Cluster API would write its two lines into the cloud-config as they are.
+    let key = [(
+        "sshAuthorizedKeys",
+        json!(["ssh-ed25519 AAAA one\nssh-ed25519 BBBB two"]),
+    )];
+    let patch = json!({"spec": {"topology": class::with_variables(&class::topology(stack)?, &key)}}).to_string();
+    let cluster = ["patch", "cluster", CLUSTER, "--type=merge", "--patch", &patch];
+    let refused = stack.kubectl(&[&dry[..], &cluster].concat()).err();
+    let refused = format!("{:#}", refused.context("a key of two lines was admitted")?);
+    ensure!(refused.contains("sshAuthorizedKeys"), "{refused}");
     let copies = copies(stack)?;
     stack.send(&[&dry[..], &["create"]].concat(), &copies)?;
     Ok(copies.len())
