@@ -58,7 +58,9 @@ pub fn status_of<'a>(hosts: impl IntoIterator<Item = &'a BareMetalHost>) -> Meta
             None => of_host,
             Some(least) => least_of_both(least, &of_host),
         });
-        architectures.insert(architecture(hardware));
+        // A host that does not report its own says nothing against that of the others.
+        let reported = hardware.cpu.as_ref().and_then(|cpu| cpu.arch.as_deref());
+        architectures.extend(reported.filter(|name| !name.is_empty()).map(architecture));
     }
     let least = least.unwrap_or_default();
     if ![CPU, MEMORY].iter().all(|name| least.contains_key(name)) {
@@ -121,8 +123,8 @@ fn devices(host: &BareMetalHost) -> impl Iterator<Item = (&'static str, u64)> + 
 }
 
 /// As Kubernetes names it; `None` for one that the contract does not have.
-fn architecture(hardware: &HardwareDetails) -> Option<&'static str> {
-    match hardware.cpu.as_ref()?.arch.as_deref()? {
+fn architecture(reported: &str) -> Option<&'static str> {
+    match reported {
         "x86_64" => Some("amd64"),
         "aarch64" => Some("arm64"),
         "s390x" => Some("s390x"),

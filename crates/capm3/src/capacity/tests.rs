@@ -198,6 +198,7 @@ fn devices_are_counted_by_labels_of_the_hosts() {
 #[test]
 fn architecture_is_that_of_all_hosts_as_kubernetes_names_it() {
     let of = |arch: &str| hardware(json!({ "cpu": { "arch": arch } }));
+    let unnamed = hardware(json!({ "cpu": { "arch": null } }));
     for (hosts, architecture) in [
         (vec![of("x86_64")], json!("amd64")),
         (vec![of("aarch64"), of("aarch64")], json!("arm64")),
@@ -205,6 +206,9 @@ fn architecture_is_that_of_all_hosts_as_kubernetes_names_it() {
         (vec![of("ppc64le")], json!("ppc64le")),
         (vec![of("riscv64")], json!(null)),
         (vec![of("x86_64"), of("aarch64")], json!(null)),
+        (vec![of("x86_64"), of("riscv64")], json!(null)),
+        (vec![of("x86_64"), unnamed.clone(), of("")], json!("amd64")),
+        (vec![unnamed, of("")], json!(null)),
     ] {
         assert_eq!(
             status(&hosts)["nodeInfo"]
