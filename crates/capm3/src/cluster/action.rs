@@ -10,8 +10,8 @@ use crate::endpoint::held_claims::HeldClaim;
 use crate::endpoint::render::SecretWrite;
 use crate::endpoint::spec_endpoint::Derived;
 
-/// The plan of a Metal3Cluster. It needs no live reads.
-pub type Plan = metal3_runtime::plan::Plan<(), Action, Box<Metal3ClusterStatus>>;
+/// The plan of a Metal3Cluster.
+pub type Plan = metal3_runtime::plan::Plan<Vec<Read>, Action, Box<Metal3ClusterStatus>>;
 
 /// The plan for the address claims of a Metal3Cluster that is not in the cache: the claims to release.
 pub type DeletedPlan = metal3_runtime::plan::Plan<Vec<Read>, HeldClaim>;
@@ -21,6 +21,8 @@ pub type DeletedPlan = metal3_runtime::plan::Plan<Vec<Read>, HeldClaim>;
 pub enum Read {
     /// The Metal3Cluster.
     Object,
+    /// The Metal3Machines of the namespace.
+    Machines,
 }
 
 /// A write.

@@ -20,6 +20,8 @@ pub struct Facts {
     pub cluster: Observed<Arc<Cluster>>,
     /// A Metal3Machine that belongs to the object, if any. Only read when [`counts_descendants`](super::counts_descendants).
     pub descendant: Option<String>,
+    /// Whether that is from a live list of this reconcile.
+    pub machines_are_live: bool,
     /// A Cluster that [references an object of the same name](super::is_namesake). Only read when the object names no Cluster.
     pub namesake: Option<Arc<Cluster>>,
     /// Whether such a Cluster adopts the object.

@@ -7,7 +7,7 @@ use metal3_runtime::plan::PlannedEvent;
 use metal3_runtime::reason::Reason;
 use metal3_runtime::work::Next;
 
-use crate::cluster::action::{Action, Plan};
+use crate::cluster::action::{Action, Plan, Read};
 use crate::cluster::facts::{Facts, Results};
 use crate::diff::{changes, version};
 use crate::endpoint::held_claims::HeldClaim;
@@ -19,6 +19,8 @@ const RETRY_REFUSED: Duration = Duration::from_mins(1);
 /// What a Metal3Cluster needs.
 #[derive(Default)]
 pub(super) struct Draft {
+    /// What to read before anything is done.
+    pub(super) reads: Vec<Read>,
     /// The writes before the status, in order.
     pub(super) writes: Vec<Action>,
     /// The status, if it changes.
@@ -38,6 +40,9 @@ pub(super) struct Draft {
 impl Draft {
     /// The plan. After a write without a result that decides, another reconcile plans the rest.
     pub(super) fn into_plan(self, results: &Results) -> Plan {
+        if !self.reads.is_empty() {
+            return Plan::reading(self.reads);
+        }
         let is_idle = self.writes.is_empty() && self.status.is_none() && self.release.is_empty();
         // No idle reconcile follows a write of the endpoint, or a rejected write that is retried.
         let is_last = is_idle || !results.is_empty();
@@ -55,7 +60,7 @@ impl Draft {
             actions.append(&mut last);
         }
         Plan {
-            reads: (),
+            reads: Vec::new(),
             actions,
             status,
             events: self.events,

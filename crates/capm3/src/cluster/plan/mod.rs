@@ -88,10 +88,15 @@ fn live(facts: &Facts) -> Draft {
 }
 
 fn attached(facts: &Facts, after: Metal3Cluster, cluster: &Cluster, is_secondary: bool) -> Draft {
-    if is_secondary && is_leaving(&facts.object) && facts.descendant.is_none() {
-        return detach(facts, after, cluster);
-    }
-    if is_secondary && cluster.metadata.deletion_timestamp.is_some() && facts.descendant.is_none() {
+    let is_leaving = is_leaving(&facts.object);
+    let ends = is_leaving || cluster.metadata.deletion_timestamp.is_some();
+    if is_secondary && ends && facts.descendant.is_none() {
+        if !facts.machines_are_live {
+            return confirm_machines();
+        }
+        if is_leaving {
+            return detach(facts, after, cluster);
+        }
         return Draft {
             writes: vec![Action::Delete],
             ..Draft::default()
@@ -121,6 +126,14 @@ fn unattached(object: &Metal3Cluster, attachment: &Attachment<'_>) -> StatusRepo
     StatusReport {
         attached,
         ..StatusReport::of(phase)
+    }
+}
+
+/// The watch may be behind: the machines of a Metal3Cluster use its endpoint and its finalizer protects them.
+fn confirm_machines() -> Draft {
+    Draft {
+        reads: vec![Read::Machines],
+        ..Draft::default()
     }
 }
 
@@ -166,6 +179,11 @@ fn deletion(facts: &Facts) -> Draft {
             requeue_after: facts.held_claims.unreadable.as_ref().map(|_| CLAIM_RECHECK),
             ..with_status(facts, after, &StatusReport::of(Phase::Deleting(message)))
         };
+    }
+    let finalizers = after.metadata.finalizers.as_deref().unwrap_or_default();
+    let is_held = finalizers.iter().any(|name| name == CLUSTER_FINALIZER) || !facts.held_claims.all.is_empty();
+    if is_held && !facts.machines_are_live {
+        return confirm_machines();
     }
     if !facts.held_claims.all.is_empty() {
         return Draft {

@@ -172,6 +172,12 @@ impl Clusters {
     async fn reconcile_object(&self, key: &Key, mut facts: Facts, writer: &Writer<Role>) -> Result<Next, Fault> {
         for _ in 0..MOST_PLANS {
             let plan = plan(&facts);
+            if !plan.reads.is_empty() {
+                writer.list(&self.parts.caches.metal3_machines, &key.namespace).await?;
+                facts.descendant = self.descendant(key, &facts.object, facts.cluster());
+                facts.machines_are_live = true;
+                continue;
+            }
             let next = plan.next.clone();
             match self.act(key, &mut facts.object, plan, writer).await? {
                 Acted::Done => return Ok(next),

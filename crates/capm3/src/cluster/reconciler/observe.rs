@@ -55,6 +55,7 @@ impl Clusters {
             namesake: self.namesake(key, &object),
             cluster,
             descendant,
+            machines_are_live: false,
             adopts_namesakes: parts.adopts_namesakes,
             wanted,
             source_values,
@@ -119,7 +120,7 @@ impl Clusters {
     }
 
     /// A machine that belongs to the object. An unreadable machine counts.
-    fn descendant(&self, key: &Key, object: &Metal3Cluster, cluster: Option<&Cluster>) -> Option<String> {
+    pub(super) fn descendant(&self, key: &Key, object: &Metal3Cluster, cluster: Option<&Cluster>) -> Option<String> {
         let clusters: Vec<Arc<Metal3Cluster>> = self.parts.caches.metal3_clusters.read(|cache| {
             let all = cache.objects().filter(|(one, _)| one.namespace == key.namespace);
             all.map(|(_, one)| Arc::clone(one)).collect()

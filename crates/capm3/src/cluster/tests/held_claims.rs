@@ -40,6 +40,23 @@ fn claim_is_released_after_the_last_machine_and_before_the_finalizer() {
     assert_eq!(patched(&goes)["metadata"]["finalizers"], json!([]));
 }
 
+/// The cached machines may be behind.
+#[test]
+fn nothing_is_given_up_before_the_machines_are_listed_live() {
+    let live = |object: Value, held_claims: HeldClaims| {
+        let facts = Facts {
+            machines_are_live: false,
+            held_claims,
+            ..facts(&self::object(object), Observed::Present(&cluster(json!({}))))
+        };
+        (plan(&facts).reads, plan(&facts).actions.len())
+    };
+    let reads = (vec![Read::Machines], 0);
+    assert_eq!(live(deleting(&[FINALIZER]), HeldClaims::default()), reads);
+    assert_eq!(live(deleting(&[]), held_claims(false)), reads);
+    assert_eq!(live(deleting(&[]), HeldClaims::default()), (vec![], 0));
+}
+
 #[test]
 fn object_waits_for_an_unreadable_claim_and_reports_it() {
     let unreadable = HeldClaims {

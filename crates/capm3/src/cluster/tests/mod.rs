@@ -63,6 +63,7 @@ fn facts(object: &Metal3Cluster, cluster: Observed<&Cluster>) -> Facts {
         object: Arc::new(object.clone()),
         cluster: cluster.map(|cluster| Arc::new(cluster.clone())),
         descendant: None,
+        machines_are_live: true,
         namesake: None,
         adopts_namesakes: false,
         wanted: WantedSources::default(),
