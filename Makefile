@@ -26,6 +26,7 @@ rust: # all that most of the commands need
 check: tools ## formatting, lints, generated files, the table of fields, dependency directions, rustdoc
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+	cargo clippy --quiet --locked --package metal3-manager --bin capm3 -- -D warnings # the features of `make demo`
 	$(XTASK) codegen --check
 	$(XTASK) fields --check
 	$(XTASK) arrows
@@ -45,9 +46,12 @@ test: tools ## all tests and scripts, with a forecast, progress and one summary;
 STORIES ?= 200-2000
 HISTORIES ?= 2000
 .PHONY: test-long
+# Fails if the filter before it matches no test.
+ONE_TEST = tee /dev/stderr | grep -c '^test result: ok. [1-9]' >/dev/null
+test-long: .SHELLFLAGS = -o pipefail -c
 test-long: tools ## the generated runs that `make test` has a part of: stories of a host, histories of addresses (STORIES, HISTORIES)
-	METAL3_HOSTS_STORIES=$(STORIES) cargo test --workspace --locked --test life -- generated_stories
-	IPAM_SEEDS=$(HISTORIES) cargo test --workspace --locked --lib -- no_random_history
+	METAL3_HOSTS_STORIES=$(STORIES) cargo test --workspace --locked --test life -- generated_stories | $(ONE_TEST)
+	IPAM_SEEDS=$(HISTORIES) cargo test --workspace --locked --lib -- no_random_history | $(ONE_TEST)
 
 # TARGET: names of targets. Optimised, with the checks of arithmetic that tests have.
 FUZZ = CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true \
@@ -100,7 +104,7 @@ DEMO_PROGRAM = $(if $(filter dev,$(DEMO_PROFILE)),,--profile $(DEMO_PROFILE) --p
 .PHONY: demo scenario
 demo: rust ## run a cluster on simulated machines, with a kubeconfig (ONCE=1, BARE=1, HOSTS, SPEED, SCENARIO=name, PAUSE)
 	@echo "make demo: builds the program (some minutes on a new machine, seconds later), then shows a cluster in the making"
-	@cargo run --locked $(DEMO_PROGRAM) -- sandbox --hosts $(or $(HOSTS),5) --speed $(SPEED) \
+	@cargo run --locked $(DEMO_PROGRAM) -- sandbox $(addprefix --hosts ,$(HOSTS)) --speed $(SPEED) \
 	  --kubeconfig $(CACHE)/sandbox.kubeconfig \
 	  $(if $(ONCE),--once) $(if $(BARE),--bare) $(addprefix --scenario ,$(SCENARIO)) $(addprefix --pause ,$(PAUSE))
 

@@ -104,7 +104,8 @@ pub(super) fn print_ideas(flags: &Flags, ideas: &[(&str, String)]) {
     }
 }
 
-/// This program, as it was called.
+/// This program, from any folder.
 pub(super) fn program() -> String {
-    std::env::args().next().unwrap_or_else(|| "capm3".to_owned())
+    let path = std::env::current_exe().ok();
+    path.map_or_else(|| "capm3".to_owned(), |path| crate::kubeconfig::shown(&path))
 }

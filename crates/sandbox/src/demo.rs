@@ -26,6 +26,8 @@ const CLUSTER: &str = "demo";
 const MACHINES: usize = 3;
 /// Timeout with `--once`. A fast machine needs a twentieth of it.
 const TIMEOUT: Duration = Duration::from_secs(180);
+/// Hosts, if none are stated.
+const HOSTS: u32 = 5;
 
 /// Returns whether the cluster became ready, with `--once`.
 pub(super) async fn live(flags: &Flags) -> Result<bool> {
@@ -39,16 +41,17 @@ pub(super) async fn live(flags: &Flags) -> Result<bool> {
         "machines    {} times faster than real ones; new disks are not cleaned (automatedCleaningMode: disabled)\n",
         flags.speed
     );
+    let hosts = flags.hosts.unwrap_or(HOSTS);
     if flags.bare {
-        add_hosts(&world, flags.hosts).await?;
-        println!("{} hosts are enrolling: kubectl get bmh -w", flags.hosts);
+        add_hosts(&world, hosts).await?;
+        println!("{hosts} hosts are enrolling: kubectl get bmh -w");
         stay_open(flags).await;
         return Ok(true);
     }
     let title = format!("capm3 sandbox: machines {} times faster than real ones", flags.speed);
     let mut display = Display::of(&world, Arc::clone(&clock), is_terminal(), &title, 1);
     display
-        .during(create(&world, flags.hosts))
+        .during(create(&world, hosts))
         .await
         .context("create the reference cluster")?;
     let timeout = if flags.once { TIMEOUT } else { Duration::MAX };
@@ -64,14 +67,16 @@ pub(super) async fn live(flags: &Flags) -> Result<bool> {
     println!("ready after {seconds:.1} s");
     let _workload = open_workload(&world, snapshot, &clock, &flags.kubeconfig).await?;
     if !flags.once {
-        print_ideas(flags, &ideas());
+        print_ideas(flags, &ideas(flags));
     }
     stay_open(flags).await;
     Ok(true)
 }
 
-fn ideas() -> [(&'static str, String); 3] {
+fn ideas(flags: &Flags) -> [(&'static str, String); 3] {
     let (program, patch) = (program(), r#"{"spec":{"replicas":3}}"#);
+    // A file of its own: the commands above use that of this world.
+    let script = flags.kubeconfig.with_extension("script.kubeconfig");
     [
         (
             "scale the workers, and watch a host being claimed",
@@ -85,7 +90,10 @@ fn ideas() -> [(&'static str, String); 3] {
         ),
         (
             "see a host break and how its wait is explained (other scripts: --scenario list)",
-            format!("{program} sandbox --scenario broken-host"),
+            format!(
+                "{program} sandbox --scenario broken-host --kubeconfig {}",
+                kubeconfig::shown(&script)
+            ),
         ),
     ]
 }
@@ -143,8 +151,9 @@ mod tests {
         let world = World::start(&Setup::faster(1, Arc::clone(&clock), 40)).unwrap();
         let mut display = Display::of(&world, clock, false, "", 1);
         create(&world, 5).await.unwrap();
-        display.until(|snapshot| snapshot.is_ready(CLUSTER, MACHINES)).await;
-        assert!(display.elapsed() < Duration::from_secs(10), "{:?}", display.elapsed());
+        let ready = display.until(|snapshot| snapshot.is_ready(CLUSTER, MACHINES));
+        let is_ready = tokio::time::timeout(Duration::from_secs(10), ready).await.is_ok();
+        assert!(is_ready, "{}", display.snapshot().problems());
         assert!(display.snapshot().tree(CLUSTER).contains("BareMetalHost/"));
     }
 }

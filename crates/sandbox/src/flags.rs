@@ -26,7 +26,8 @@ pub(super) struct Flags {
     pub(super) scenario: Option<String>,
     /// Seconds before each step of the script.
     pub(super) pause: Option<u32>,
-    pub(super) hosts: u32,
+    /// Number of hosts, if stated.
+    pub(super) hosts: Option<u32>,
     pub(super) speed: u32,
     pub(super) seed: u64,
     pub(super) port: u16,
@@ -42,7 +43,7 @@ impl Flags {
             bare: false,
             scenario: None,
             pause: None,
-            hosts: 5,
+            hosts: None,
             speed: 40,
             seed: 1,
             port: 0,
@@ -63,7 +64,7 @@ impl Flags {
                 "--bare" => flags.bare = true,
                 "--scenario" => flags.scenario = Some(value()?),
                 "--pause" => flags.pause = Some(number(&name, &value()?)?),
-                "--hosts" => flags.hosts = number(&name, &value()?)?,
+                "--hosts" => flags.hosts = Some(number(&name, &value()?)?),
                 "--speed" => flags.speed = number(&name, &value()?)?,
                 "--seed" => flags.seed = number(&name, &value()?)?,
                 "--port" => flags.port = number(&name, &value()?)?,
@@ -78,6 +79,14 @@ impl Flags {
             return Err(
                 "--bare: a script says itself which hosts there are; leave out --bare or --scenario".to_owned(),
             );
+        }
+        if flags.hosts.is_some() && flags.scenario.is_some() {
+            return Err(
+                "--hosts: a script says itself which hosts there are; leave out --hosts or --scenario".to_owned(),
+            );
+        }
+        if flags.pause.is_some() && flags.scenario.is_none() {
+            return Err("--pause: is before each step of a script; name one by --scenario".to_owned());
         }
         Ok(Some(flags))
     }
@@ -104,7 +113,7 @@ mod tests {
         assert!(flags.once && !flags.bare);
         assert_eq!(
             (flags.hosts, flags.speed, flags.kubeconfig),
-            (7, 10, PathBuf::from("/tmp/x"))
+            (Some(7), 10, PathBuf::from("/tmp/x"))
         );
         let flags = parse("--scenario=pools --pause 0").unwrap().unwrap();
         assert_eq!((flags.scenario.as_deref(), flags.pause), (Some("pools"), Some(0)));
@@ -117,6 +126,8 @@ mod tests {
     fn errors_name_the_flag() {
         for (line, flag) in [
             ("--hots 1", "--hots"),
+            ("--hosts 3 --scenario pools", "--hosts"),
+            ("--pause 3", "--pause"),
             ("--hosts", "--hosts"),
             ("--hosts many", "--hosts"),
             ("--port 70000", "--port"),

@@ -7,7 +7,13 @@ use parking_lot::Mutex;
 /// The seeds of a run: those that the environment variable names as `FIRST-LAST`, or as many as usual.
 pub(crate) fn range(variable: &str, usual: u64) -> (u64, u64) {
     let wanted = std::env::var_os(variable).map(|text| text.into_string().unwrap());
-    let wanted = wanted.as_deref().and_then(|text| text.split_once('-'));
+    let split = |text: &str| {
+        let (first, last) = text
+            .split_once('-')
+            .unwrap_or_else(|| panic!("{variable}={text}: write FIRST-LAST"));
+        (first.to_owned(), last.to_owned())
+    };
+    let wanted = wanted.as_deref().map(split);
     wanted.map_or((0, usual), |(first, last)| {
         (first.parse().unwrap(), last.parse().unwrap())
     })

@@ -26,6 +26,12 @@ pub(super) fn run(arguments: Arguments, mut line: impl FnMut(&str)) -> Result<bo
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let (reader, writer) = std::io::pipe().context("create a pipe")?;
     let mut command = Command::new(cargo);
+    // The lines are read: neither colours nor another verbosity that a user has set.
+    command.envs([
+        ("CARGO_TERM_COLOR", "never"),
+        ("CARGO_TERM_QUIET", "false"),
+        ("CARGO_TERM_VERBOSE", "false"),
+    ]);
     command.args(arguments).stdout(writer.try_clone()?).stderr(writer);
     let mut child = command.spawn().context("run cargo")?;
     // Its copies of the writer would keep the pipe open.

@@ -176,6 +176,19 @@ mod tests {
             estimate.all <= Duration::from_secs(8 * 60) && estimate.programs.len() > 80,
             "{estimate:?}"
         );
+        let scripts = std::fs::read_dir("../../../e2e/scenarios").unwrap();
+        let scripts = scripts.map(|entry| entry.unwrap().path());
+        let scripts = scripts.filter(|path| path.extension().is_some_and(|end| end == "yaml"));
+        let names = scripts.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned());
+        let names: std::collections::BTreeSet<String> = names.collect();
+        assert_eq!(
+            estimate
+                .scripts
+                .keys()
+                .cloned()
+                .collect::<std::collections::BTreeSet<_>>(),
+            names
+        );
     }
 
     #[test]
