@@ -156,6 +156,11 @@ const CLAIMS: &[Claim] = &[
     ),
     of(
         Part::Topology,
+        "each_flavour_of_the_release_is_admitted_with_its_example_variables",
+        topology::admitted,
+    ),
+    of(
+        Part::Topology,
         "a_pool_gives_a_cluster_of_the_class_its_address_and_the_manifest_of_kube_vip_has_it",
         topology::assigned,
     ),
