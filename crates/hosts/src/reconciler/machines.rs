@@ -74,7 +74,14 @@ impl Machines {
             Change::Deleted { old, .. } => (*old, None),
             Change::Unreadable { .. } | Change::Synced => return Vec::new(),
         };
-        let taken = |host: &BareMetalHost| machine_of(host).filter(|_| takes_machine(host));
+        // Most changes are of the status: no address is parsed for them.
+        if old
+            .zip(new)
+            .is_some_and(|(old, new)| is_same_machine(old, new) && takes_machine(old) == takes_machine(new))
+        {
+            return Vec::new();
+        }
+        let taken = |host: &BareMetalHost| takes_machine(host).then(|| machine_of(host)).flatten();
         let Some(left) = old
             .and_then(taken)
             .filter(|left| new.and_then(taken).as_ref() != Some(left))
@@ -85,6 +92,10 @@ impl Machines {
         let waiting = inner.of_machine.get(&left).into_iter().flatten();
         waiting.map(|(key, _)| key.clone()).collect()
     }
+}
+
+fn is_same_machine(old: &BareMetalHost, new: &BareMetalHost) -> bool {
+    old.spec.bmc == new.spec.bmc
 }
 
 fn machine_of(host: &BareMetalHost) -> Option<String> {
@@ -122,8 +133,16 @@ impl Inner {
     fn note(&mut self, change: &Change<'_, BareMetalHost>) {
         match change {
             Change::Applied { old, new, .. } => {
-                self.remove(*old);
-                if let Some(machine) = machine_of(new).filter(|_| takes_machine(new)) {
+                let machine = machine_of(new);
+                if let Some(old) = *old {
+                    let before = if is_same_machine(old, new) {
+                        machine.clone()
+                    } else {
+                        machine_of(old)
+                    };
+                    self.remove(old, before.as_ref());
+                }
+                if let Some(machine) = machine.filter(|_| takes_machine(new)) {
                     let holder = Holder {
                         rank: rank(new),
                         is_verified: new.status.good_credentials.credentials_version.is_some(),
@@ -134,21 +153,23 @@ impl Inner {
                         .insert(Key::of(*new), holder);
                 }
             }
-            Change::Deleted { old, .. } => self.remove(*old),
+            Change::Deleted { old, .. } => {
+                if let Some(old) = *old {
+                    self.remove(old, machine_of(old).as_ref());
+                }
+            }
             // The cached object stays.
             Change::Unreadable { .. } | Change::Synced => {}
         }
     }
 
-    fn remove(&mut self, old: Option<&BareMetalHost>) {
-        let Some((old, machine)) = old.and_then(|old| Some((old, machine_of(old)?))) else {
+    fn remove(&mut self, old: &BareMetalHost, machine: Option<&String>) {
+        let Some((machine, hosts)) = machine.and_then(|one| Some((one, self.of_machine.get_mut(one)?))) else {
             return;
         };
-        if let Some(hosts) = self.of_machine.get_mut(&machine) {
-            hosts.remove(&Key::of(old));
-            if hosts.is_empty() {
-                self.of_machine.remove(&machine);
-            }
+        hosts.remove(&Key::of(old));
+        if hosts.is_empty() {
+            self.of_machine.remove(machine);
         }
     }
 }
