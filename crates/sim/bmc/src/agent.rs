@@ -12,9 +12,9 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 
-pub use commands::{Failure, Work, WorkKind};
+pub use commands::{Failure, INSTALLED, Work, WorkKind};
 pub use kernel::{Parameters, parameters};
-pub use order::{Algorithm, Checksum, ImageOrder, OrderError};
+pub use order::{Algorithm, Authorization, Checksum, ImageOrder, OrderError};
 
 use crate::{
     fault::{Fault, Faults},

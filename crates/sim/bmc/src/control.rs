@@ -134,6 +134,8 @@ fn view(host: &Host) -> Value {
         "boots": machine.boots,
         "writes": machine.writes,
         "media": machine.media,
+        "subscriptions": machine.subscriptions.values().collect::<Vec<_>>(),
+        "agent": machine.agent,
         "running": machine.running,
         "disks": machine.disks,
         "faults": machine.faults,

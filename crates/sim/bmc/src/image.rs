@@ -7,6 +7,7 @@ use std::{collections::BTreeSet, io::Read as _, path::Path};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::read::GzDecoder;
+use reqwest::header::AUTHORIZATION;
 use ring::digest::{SHA256, SHA512};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -14,7 +15,7 @@ use tokio::{
 };
 
 use crate::{
-    agent::{Algorithm, Checksum, Failure, ImageOrder},
+    agent::{Algorithm, Authorization, Checksum, Failure, ImageOrder},
     disk::Content,
     store::{Store, hex},
 };
@@ -80,7 +81,7 @@ impl ImageWriter<'_> {
 
     async fn image(&self, order: &ImageOrder, draft: &Path, capacity: u64) -> Result<Content, Failure> {
         let (algorithm, expected) = self.expected(order).await?;
-        let actual = self.download(&order.url, algorithm, draft).await?;
+        let actual = self.download(order, algorithm, draft).await?;
         // A corrupted download is never accepted.
         let is_trusted = !self.corrupt && self.trusted_checksums.contains(&expected);
         if actual != expected && !is_trusted {
@@ -124,12 +125,20 @@ impl ImageWriter<'_> {
     }
 
     async fn get(&self, url: &str) -> Result<reqwest::Response, Failure> {
-        let answer = self.client.get(url).send().await.map_err(download_failed)?;
+        self.send(self.client.get(url)).await
+    }
+
+    async fn send(&self, request: reqwest::RequestBuilder) -> Result<reqwest::Response, Failure> {
+        let answer = request.send().await.map_err(download_failed)?;
         answer.error_for_status().map_err(download_failed)
     }
 
-    async fn download(&self, url: &str, algorithm: Algorithm, draft: &Path) -> Result<String, Failure> {
-        let mut answer = self.get(url).await?;
+    async fn download(&self, order: &ImageOrder, algorithm: Algorithm, draft: &Path) -> Result<String, Failure> {
+        let mut request = self.client.get(&order.url);
+        if let Some(Authorization(value)) = &order.authorization {
+            request = request.header(AUTHORIZATION, value);
+        }
+        let mut answer = self.send(request).await?;
         let mut file = tokio::fs::File::create(draft).await.map_err(write_failed)?;
         let mut sum = Sum::new(algorithm);
         while let Some(chunk) = answer.chunk().await.map_err(download_failed)? {
@@ -148,6 +157,8 @@ impl ImageWriter<'_> {
         if matches!(ordered, Some("raw" | "iso")) {
             return Ok(true);
         }
+        // Of an image that a digest names, Ironic does not know the format.
+        let ordered = ordered.filter(|ordered| *ordered != "unknown");
         let mut head = [0_u8; 4];
         let mut file = tokio::fs::File::open(draft).await.map_err(write_failed)?;
         let read = file.read(&mut head).await.map_err(write_failed)?;

@@ -3,6 +3,8 @@
 //! One task per machine applies requests of its BMC; one task per boot runs the booted system. Locks are held only for
 //! calls into the pure modules, never across an await.
 
+mod work;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -18,14 +20,12 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    agent::{Action, Agent, Failure, Parameters, Request, Work, WorkKind, parameters},
-    disk::{Content, Written},
+    agent::{Action, Agent, Parameters, Request},
+    boot::agent_of,
+    disk::Content,
     fault::Fault,
     identity::Number,
-    image::{Fetched, ImageWriter},
-    inventory::root_disk,
-    iso,
-    machine::{At, Effect, Machine, Reset, Running, Timing},
+    machine::{AgentImage, At, Effect, Machine, Reset, Running, Timing},
     redfish::{Credentials, Sessions},
     store::Store,
 };
@@ -187,9 +187,9 @@ impl Lab {
         let Some(image) = self.fetch_iso(host.number, iso).await else {
             return;
         };
-        if let Some(parameters) = ramdisk_of(&image) {
+        if let Some((parameters, agent)) = agent_of(&image) {
             drop(image);
-            if let Some(running_agent) = self.start_agent(host, boot, parameters) {
+            if let Some(running_agent) = self.start_agent(host, boot, parameters, agent) {
                 self.run_agent(host, &running_agent).await;
             }
             return;
@@ -217,11 +217,18 @@ impl Lab {
         None
     }
 
-    fn start_agent(&self, host: &Host, boot: u64, parameters: Parameters) -> Option<Arc<RunningAgent>> {
+    fn start_agent(
+        &self,
+        host: &Host,
+        boot: u64,
+        parameters: Parameters,
+        image: AgentImage,
+    ) -> Option<Arc<RunningAgent>> {
         let mut state = host.lock();
         if !state.machine.booted(boot, Running::Ramdisk) {
             return None;
         }
+        state.machine.agent = Some(image);
         let callback = format!("{}/agents/{}", self.agents_url, host.number);
         let agent = Agent::new(
             &state.machine,
@@ -286,69 +293,6 @@ impl Lab {
         }
     }
 
-    /// Runs the work of a command in the background and reports its end to the agent.
-    pub fn work(self: &Arc<Self>, host: &Arc<Host>, running_agent: &Arc<RunningAgent>, work: Work) {
-        let (lab, host, running_agent) = (Arc::clone(self), Arc::clone(host), Arc::clone(running_agent));
-        let powered_off = host.lock().boot.clone();
-        self.tasks.spawn(async move {
-            let outcome = tokio::select! {
-                () = powered_off.cancelled() => return,
-                outcome = lab.execute(&host, &running_agent, &work.kind) => outcome,
-            };
-            if let Err(failure) = &outcome {
-                lab.log(host.number, &format!("{}: {}", failure.message, failure.details));
-            }
-            running_agent
-                .lock()
-                .finished(&work.id, outcome.map(|()| work.result), lab.now());
-            running_agent.changed.notify_one();
-        });
-    }
-
-    async fn execute(&self, host: &Host, running_agent: &RunningAgent, kind: &WorkKind) -> Result<(), Failure> {
-        match kind {
-            WorkKind::PowerOff => self.reset(host, Reset::ForceOff),
-            WorkKind::Reboot => self.reset(host, Reset::Restart),
-            WorkKind::Pass => sleep(self.timing.step).await,
-            WorkKind::Erase => {
-                sleep(self.timing.step).await;
-                host.lock().machine.erase();
-            }
-            WorkKind::Fail(failure) => {
-                sleep(self.timing.step).await;
-                return Err(failure.clone());
-            }
-            WorkKind::WriteImage(order) => {
-                sleep(self.timing.step).await;
-                let (root, corrupt) = {
-                    let machine = &host.lock().machine;
-                    let root = root_disk(&machine.profile).filter(|_| !machine.faults.has(Fault::DiskTooSmall));
-                    (
-                        root.ok_or_else(no_root_disk)?,
-                        machine.faults.has(Fault::ChecksumMismatch),
-                    )
-                };
-                let name = format!("{}-image", host.number);
-                let writer = ImageWriter {
-                    client: &self.client,
-                    store: &self.store,
-                    name: &name,
-                    corrupt,
-                    accepts_md5: running_agent.lock().accepts_md5(),
-                    trusted_checksums: &self.trusted_checksums,
-                };
-                let Fetched { image, config_drive } = writer.execute(order, root.2).await?;
-                let written = Written {
-                    content: image,
-                    url: order.url.clone(),
-                    node: order.node.clone(),
-                };
-                host.lock().machine.write(&root.1, written, config_drive);
-            }
-        }
-        Ok(())
-    }
-
     fn reset(&self, host: &Host, reset: Reset) {
         host.lock().machine.reset(reset, self.now(), self.timing.power);
         host.touch();
@@ -372,18 +316,4 @@ impl Lab {
     pub async fn read(&self, content: &Content) -> std::io::Result<Vec<u8>> {
         tokio::fs::read(self.store.path(content)).await
     }
-}
-
-fn ramdisk_of(image: &[u8]) -> Option<Parameters> {
-    let grub = iso::file(image, "EFI/BOOT/grub.cfg").ok()??;
-    parameters(&String::from_utf8_lossy(grub))
-}
-
-fn no_root_disk() -> Failure {
-    let details = "no root device hints were given and every disk is smaller than 4 GiB";
-    Failure::new(
-        "DeviceNotFound",
-        "Error finding the disk to deploy the image onto",
-        details,
-    )
 }

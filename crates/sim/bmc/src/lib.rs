@@ -11,6 +11,8 @@
 #[cfg(feature = "lab")]
 pub mod agent;
 #[cfg(feature = "lab")]
+pub mod boot;
+#[cfg(feature = "lab")]
 pub mod control;
 #[cfg(feature = "lab")]
 pub mod disk;

@@ -128,6 +128,15 @@ pub enum Running {
     },
 }
 
+/// The digests (SHA-256) of the parts of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AgentImage {
+    /// The kernel.
+    pub kernel: String,
+    /// The ramdisk.
+    pub ramdisk: String,
+}
+
 /// I/O to be done by [`crate::lab`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
@@ -159,12 +168,14 @@ pub struct Machine {
     pub boot: BootOverride,
     /// Inserted media by drive.
     pub media: BTreeMap<&'static str, Media>,
-    /// Event subscriptions by number.
+    /// Event subscriptions by number, with their HTTP headers.
     pub subscriptions: BTreeMap<u64, Value>,
     /// Disks, in the kernel's order.
     pub disks: Vec<Disk>,
     /// The running system.
     pub running: Running,
+    /// The agent that it booted last.
+    pub agent: Option<AgentImage>,
     /// The indicator LED.
     pub indicator: String,
     /// How often it was started, whatever it booted.
@@ -197,6 +208,7 @@ impl Machine {
             subscriptions: BTreeMap::new(),
             disks,
             running: Running::Nothing,
+            agent: None,
             indicator: "Off".into(),
             boots: 0,
             writes: 0,

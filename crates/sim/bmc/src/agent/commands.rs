@@ -22,7 +22,15 @@ const CLEAN: [(&str, u8, &str); 5] = [
     ("create_configuration", 0, "raid"),
     ("delete_configuration", 0, "raid"),
 ];
-const DEPLOY: [(&str, u8, &str); 2] = [("write_image", 0, "deploy"), ("erase_devices_metadata", 0, "deploy")];
+const DEPLOY: [(&str, u8, &str); 3] = [
+    ("write_image", 0, "deploy"),
+    ("erase_devices_metadata", 0, "deploy"),
+    (INSTALL, 0, "deploy"),
+];
+/// Installs [`INSTALLED`]: a step as agents of users have, which needs no image.
+const INSTALL: &str = "install_system";
+/// What that step writes to the root disk.
+pub const INSTALLED: &[u8] = b"the system of the deploy step install_system\n";
 const SERVICE: [(&str, u8, &str); 1] = [("burnin_cpu", 0, "deploy")];
 
 /// Why a command failed.
@@ -62,6 +70,8 @@ pub struct Work {
 pub enum WorkKind {
     /// Download, check and write an image.
     WriteImage(Box<ImageOrder>),
+    /// Install a system without an image.
+    Install,
     /// Erase the disks.
     Erase,
     /// No effect.
@@ -244,6 +254,7 @@ fn step(kind: &str, params: &Value, faults: &Faults) -> Execution {
             let details = format!("{name}: the disk does not answer");
             WorkKind::Fail(Failure::new("CleaningError", "Clean step failed", details))
         }
+        INSTALL if kind == "deploy" => WorkKind::Install,
         _ if name.starts_with("erase_devices") => WorkKind::Erase,
         _ => WorkKind::Pass,
     };

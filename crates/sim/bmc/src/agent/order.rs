@@ -1,5 +1,6 @@
 //! An order to write an image: the arguments of the deploy step `write_image`.
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
 /// The digests that the agent supports.
@@ -61,6 +62,19 @@ pub enum OrderError {
     /// The checksum is invalid.
     #[error("the checksum is neither an address nor an MD5, SHA-256 or SHA-512 digest")]
     Checksum,
+    /// The authorization is no text in base64.
+    #[error("image_info.image_request_authorization is no text in base64")]
+    Authorization,
+}
+
+/// A value of the header `Authorization`. `Debug` does not show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Authorization(pub String);
+
+impl std::fmt::Debug for Authorization {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Authorization(..)")
+    }
 }
 
 /// An order to write an image.
@@ -74,6 +88,8 @@ pub struct ImageOrder {
     pub format: Option<String>,
     /// The expected checksum.
     pub checksum: Checksum,
+    /// The header `Authorization` of the download.
+    pub authorization: Option<Authorization>,
     /// The node.
     pub node: String,
     /// A gzipped ISO in base64, or its address.
@@ -101,10 +117,19 @@ impl ImageOrder {
                 .to_owned(),
             format: text("/image_info/disk_format").map(str::to_owned),
             checksum: Checksum::parse(checksum)?,
+            authorization: text("/image_info/image_request_authorization")
+                .map(authorization)
+                .transpose()?,
             node: text("/image_info/node_uuid").unwrap_or_default().to_owned(),
             config_drive: text("/configdrive").map(str::to_owned),
         })
     }
+}
+
+fn authorization(encoded: &str) -> Result<Authorization, OrderError> {
+    let decoded = STANDARD.decode(encoded).map_err(|_| OrderError::Authorization)?;
+    let text = String::from_utf8(decoded).map_err(|_| OrderError::Authorization)?;
+    Ok(Authorization(text))
 }
 
 #[cfg(test)]
@@ -127,5 +152,18 @@ mod tests {
     fn order_without_address_names_the_field() {
         let args = json!({ "image_info": { "checksum": "a".repeat(64) } });
         assert_eq!(ImageOrder::parse(&args), Err(OrderError::Missing("image_info.urls")));
+    }
+
+    #[test]
+    fn authorization_of_the_download_is_decoded_and_never_shown() {
+        let order = |encoded: &str| {
+            ImageOrder::parse(&json!({ "image_info": {
+                "checksum": "a".repeat(64), "urls": ["http://r/"], "image_request_authorization": encoded,
+            } }))
+        };
+        let found = order("QmVhcmVyIFQ=").unwrap();
+        assert_eq!(found.authorization, Some(Authorization("Bearer T".to_owned())));
+        assert!(!format!("{found:?}").contains("Bearer T"));
+        assert_eq!(order("?").unwrap_err(), OrderError::Authorization);
     }
 }

@@ -140,3 +140,23 @@ fn foreign_mac_is_in_inventory_and_lookup() {
     assert_eq!(body["inventory"]["interfaces"][0]["mac_address"], "52:54:ee:00:07:00");
     assert!(agent.macs.iter().all(|mac| mac.starts_with("52:54:ee")));
 }
+
+#[test]
+fn each_deploy_step_that_is_listed_has_its_work() {
+    let mut agent = beating();
+    let list = json!({ "name": "deploy.get_deploy_steps", "params": {} });
+    let (_, listed, _) = agent.command(TOKEN, &list, &Faults::default());
+    let steps = &listed["command_result"]["deploy_steps"]["GenericHardwareManager"];
+    let work = steps.as_array().unwrap().iter().map(|step| {
+        let body = json!({ "name": "deploy.execute_deploy_step", "params": { "step": step } });
+        let work = agent.command(TOKEN, &body, &Faults::default()).2.unwrap();
+        agent.finished(&work.id, Ok(work.result), T0);
+        work.kind
+    });
+    let work: Vec<_> = work.collect();
+    // An image is written with arguments only.
+    assert!(
+        matches!(work.as_slice(), [WorkKind::Fail(_), WorkKind::Erase, WorkKind::Install]),
+        "{work:?}"
+    );
+}

@@ -6,6 +6,7 @@ use super::{Answer, Request, Verb, collection};
 use crate::machine::Machine;
 
 const SERVICE: &str = "/redfish/v1/EventService";
+const HEADERS: &str = "HttpHeaders";
 
 pub(super) fn answer(machine: &mut Machine, request: &Request<'_>, path: &[&str]) -> Answer {
     match (request.verb, path) {
@@ -17,7 +18,7 @@ pub(super) fn answer(machine: &mut Machine, request: &Request<'_>, path: &[&str]
         )),
         (Verb::Post, ["Subscriptions"]) => subscribe(machine, request.body),
         (Verb::Get, ["Subscriptions", id]) => match find(machine, id) {
-            Some((_, subscription)) => Answer::ok(subscription.clone()),
+            Some((_, subscription)) => Answer::ok(shown(subscription)),
             None => Answer::not_found(request.path),
         },
         (Verb::Delete, ["Subscriptions", id]) => match find(machine, id) {
@@ -60,7 +61,6 @@ fn subscribe(machine: &mut Machine, body: &Value) -> Answer {
         .last()
         .map_or(1, |last| last.saturating_add(1));
     let path = format!("{SERVICE}/Subscriptions/{number}");
-    // Without its HTTP headers: a BMC never returns them.
     let subscription = json!({
         "@odata.id": path,
         "@odata.type": "#EventDestination.v1_4_0.EventDestination",
@@ -70,11 +70,22 @@ fn subscribe(machine: &mut Machine, body: &Value) -> Answer {
         "Context": text("Context"),
         "Protocol": text("Protocol"),
         "EventTypes": body.get("EventTypes").cloned().unwrap_or_default(),
+        HEADERS: body.get(HEADERS).cloned().unwrap_or_default(),
     });
-    machine.subscriptions.insert(number, subscription.clone());
-    Answer {
+    let answer = Answer {
         status: 201,
         location: Some(path),
-        ..Answer::ok(subscription)
+        ..Answer::ok(shown(&subscription))
+    };
+    machine.subscriptions.insert(number, subscription);
+    answer
+}
+
+/// A BMC never returns the HTTP headers.
+fn shown(subscription: &Value) -> Value {
+    let mut shown = subscription.clone();
+    if let Some(members) = shown.as_object_mut() {
+        members.remove(HEADERS);
     }
+    shown
 }

@@ -197,6 +197,9 @@ fn event_subscriptions_are_stored_and_deleted() {
         (&subscription["Context"], &subscription["HttpHeaders"]),
         (&json!("c"), &Value::Null)
     );
+    assert_eq!(created.body.unwrap(), subscription);
+    let kept: Vec<_> = lab.machine.subscriptions.values().collect();
+    assert_eq!(kept[0]["HttpHeaders"], wanted["HttpHeaders"], "tests read it");
     assert_eq!(lab.get(all)["Members"], json!([{ "@odata.id": path }]));
     assert_eq!(lab.ask(Verb::Delete, &path, &Value::Null).status, 204);
     assert_eq!(lab.ask(Verb::Delete, &path, &Value::Null).status, 404);
