@@ -48,6 +48,18 @@ pub(crate) async fn wait_until_idle(env: &TestEnv) {
     }
 }
 
+/// The writes of the program since the counts were reset, by verb and resource.
+pub(crate) fn writes(env: &TestEnv) -> Vec<((&'static str, String), u64)> {
+    let audit = env.cluster.audit();
+    let of_program = audit.counts().filter(|((user, verb, resource), _)| {
+        let is_write = !["list", "watch", "get"].contains(verb);
+        user == USER && is_write && !UNCOUNTED.iter().any(|prefix| resource.starts_with(prefix))
+    });
+    of_program
+        .map(|((_, verb, resource), number)| ((*verb, resource.clone()), number))
+        .collect()
+}
+
 fn writes_and_reads(env: &TestEnv) -> (BTreeMap<String, u64>, BTreeMap<String, u64>) {
     let (mut writes, mut reads) = (BTreeMap::new(), BTreeMap::new());
     for ((user, verb, resource), number) in env.cluster.audit().counts() {

@@ -23,10 +23,10 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::Arguments;
-use crate::document::part;
+use crate::document::{part, with};
 use crate::interceptor::Interceptor;
 use crate::level::{self, HOST, credentials, name};
-use crate::program::{Program, ProgramOptions, write_files};
+use crate::program::{MoreOptions, Program, ProgramOptions, write_files};
 
 pub(crate) const NAMESPACE: &str = "default";
 /// More than any run deprovisions: the deprovision budget has its own tests.
@@ -63,14 +63,27 @@ pub(crate) struct Setup {
     pub(crate) direct: bool,
 }
 
+/// What few runs need.
+#[derive(Debug, Default)]
+pub(crate) struct Special {
+    /// The machines, if not `hosts` of the profile of the command line: `PROFILE=COUNT,PROFILE=COUNT`.
+    pub(crate) machines: Option<String>,
+    pub(crate) program: MoreOptions,
+}
+
 impl TestEnv {
     pub(crate) async fn start(arguments: &Arguments, setup: Setup) -> anyhow::Result<Self> {
+        Self::start_with(arguments, setup, Special::default()).await
+    }
+
+    pub(crate) async fn start_with(arguments: &Arguments, setup: Setup, special: Special) -> anyhow::Result<Self> {
         let prefix = format!("{NAMESPACE}~{HOST}");
         let session = arguments.place.open(&prefix).await?;
         let lab = match setup.level {
             Level::Fake => None,
             Level::Redfish | Level::Agent => {
-                let machines = format!("{}={}", arguments.profile, setup.hosts);
+                let usual = || format!("{}={}", arguments.profile, setup.hosts);
+                let machines = special.machines.unwrap_or_else(usual);
                 Some(session.start_lab(machines, arguments.place.port, HEARTBEAT_MS).await?)
             }
         };
@@ -103,6 +116,7 @@ impl TestEnv {
             slots: setup.slots,
             // After each kill the life cycle runs again within the hour.
             deprovision_budget: usize::from(setup.hosts) * CYCLES_PER_HOUR,
+            more: special.program,
         };
         Ok(Self {
             level: setup.level,
@@ -113,7 +127,7 @@ impl TestEnv {
             user: cluster.client("user"),
             api,
             proxy,
-            program: Program::start(options, interceptor.clone()),
+            program: Program::start(options, interceptor.clone(), cluster.crashes()),
             interceptor,
             cluster,
             session,
@@ -135,14 +149,14 @@ impl TestEnv {
         (1..=self.hosts).map(Number)
     }
 
-    fn api<K>(&self) -> Api<K>
+    pub(crate) fn api<K>(&self) -> Api<K>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
     {
         Api::namespaced(self.user.clone(), NAMESPACE)
     }
 
-    async fn create<K>(&self, document: Value) -> anyhow::Result<()>
+    pub(crate) async fn create<K>(&self, document: Value) -> anyhow::Result<()>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
             + Clone
@@ -161,10 +175,16 @@ impl TestEnv {
     }
 
     pub(crate) async fn create_host(&self, number: Number) -> anyhow::Result<()> {
+        self.create_host_with(number, json!({})).await
+    }
+
+    /// With additional members of its spec.
+    pub(crate) async fn create_host_with(&self, number: Number, more: Value) -> anyhow::Result<()> {
         let lab = self.lab.as_ref();
         self.create_secret(&credentials(number), level::login(lab)).await?;
-        self.create::<BareMetalHost>(level::host(self.level, lab, number)?)
-            .await
+        let host = level::host(self.level, lab, number)?;
+        let spec = with(part(&host, "spec"), more);
+        self.create::<BareMetalHost>(with(host, json!({ "spec": spec }))).await
     }
 
     pub(crate) async fn edit(&self, number: Number, change: Value) -> anyhow::Result<()> {
@@ -235,6 +255,24 @@ impl TestEnv {
             }
             sleep(PER_HOST.saturating_mul(self.hosts.into()).max(MIN_INTERVAL)).await;
         }
+    }
+
+    /// Repeats a check until it holds; its last error after the timeout.
+    pub(crate) async fn eventually(&self, check: impl AsyncFn() -> anyhow::Result<()>) -> anyhow::Result<()> {
+        let end = Instant::now() + self.timeout;
+        loop {
+            let Err(error) = check().await else { return Ok(()) };
+            ensure!(!self.program.has_ended(), "the program ended: {error:#}");
+            if Instant::now() >= end {
+                return Err(error.context(format!("after {:?}", self.timeout)));
+            }
+            sleep(MIN_INTERVAL).await;
+        }
+    }
+
+    /// The machine of a host.
+    pub(crate) async fn machine(&self, number: Number) -> anyhow::Result<Value> {
+        self.lab()?.view(&format!("/machines/{number}")).await
     }
 
     /// The node of a host; null when it does not exist.

@@ -45,6 +45,11 @@ impl RequestLog {
         if self.kill_after != Some(self.changes.len()) {
             return false;
         }
+        self.kill()
+    }
+
+    /// Kills the program; returns whether it ran.
+    pub(crate) fn kill(&mut self) -> bool {
         let target = self.target.take();
         let killed = target.is_some_and(|target| kill_process(target, Signal::KILL).is_ok());
         self.kills = self.kills.saturating_add(usize::from(killed));

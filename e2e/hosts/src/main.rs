@@ -14,6 +14,7 @@ mod faults;
 #[path = "../../../crates/hosts/tests/life/goals.rs"]
 mod goals;
 mod hardware;
+mod images;
 mod inspection;
 mod interceptor;
 mod kills;
@@ -31,6 +32,7 @@ use metal3_ironic_life::{Level, Place, run_program};
 
 use claims::Claims;
 use env::Setup;
+use images::Scenario;
 
 /// Takes hosts through their life cycle on the real Ironic and compares disks and hardware.
 #[derive(Debug, Parser)]
@@ -57,6 +59,9 @@ struct Arguments {
     /// Make, change and remove RAID volumes of one machine, with a kill after each change
     #[arg(long, conflicts_with_all = ["kills", "faults", "direct"])]
     raid: bool,
+    /// Deploy images of each kind and use what belongs to a host, with a kill after each order: all of it, or what is named
+    #[arg(long, num_args = 0.., value_enum, conflicts_with_all = ["kills", "faults", "direct", "raid"])]
+    images: Option<Vec<Scenario>>,
     /// Connect the program to Ironic without the interceptor: requests are not counted
     #[arg(long)]
     direct: bool,
@@ -85,6 +90,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
             let hosts = metal3_ironic_life::faults::machines();
             faults::run(arguments, Setup { hosts, ..setup }, page, &mut claims).await?;
         }
+        (None, _) if arguments.images.is_some() => images::run(arguments, setup, &mut claims).await?,
         (None, _) if arguments.raid => raid::run(arguments, setup, &mut claims).await?,
         (None, 0) => life::run(arguments, setup, &mut claims).await?,
         (None, most) => kills::run(arguments, setup, most, &mut claims).await?,

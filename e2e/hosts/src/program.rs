@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use metal3_ironic_life::processes::{sibling_binary, spawn, terminate};
 use tokio::process::Command;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::interceptor::Interceptor;
@@ -23,6 +23,15 @@ pub(crate) struct ProgramOptions {
     pub(crate) slots: usize,
     /// Number of hosts that may be deprovisioned per hour.
     pub(crate) deprovision_budget: usize,
+    /// What a test case adds.
+    pub(crate) more: MoreOptions,
+}
+
+/// Flags and environment variables in addition to the usual ones.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MoreOptions {
+    pub(crate) flags: Vec<&'static str>,
+    pub(crate) variables: Vec<(&'static str, String)>,
 }
 
 #[derive(Debug)]
@@ -34,10 +43,11 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    pub(crate) fn start(options: ProgramOptions, interceptor: Interceptor) -> Self {
+    /// It is killed when the API server injects a crash (`crashes`), or the interceptor does.
+    pub(crate) fn start(options: ProgramOptions, interceptor: Interceptor, crashes: watch::Receiver<u64>) -> Self {
         let (stop, stopped) = oneshot::channel();
         let mut tasks = JoinSet::new();
-        let supervisor = tasks.spawn(supervise(options, interceptor, stopped));
+        let supervisor = tasks.spawn(supervise(options, interceptor, crashes, stopped));
         Self {
             tasks,
             supervisor,
@@ -64,6 +74,7 @@ impl Program {
 async fn supervise(
     options: ProgramOptions,
     interceptor: Interceptor,
+    mut crashes: watch::Receiver<u64>,
     mut stopped: oneshot::Receiver<()>,
 ) -> anyhow::Result<()> {
     for start in 1_usize.. {
@@ -73,6 +84,10 @@ async fn supervise(
         interceptor.log().set_target(child.id());
         let ended = tokio::select! {
             ended = child.wait() => ended?,
+            Ok(()) = crashes.changed() => {
+                interceptor.log().kill();
+                child.wait().await?
+            }
             _ = &mut stopped => return terminate(&mut child).await,
         };
         if interceptor.log().kills == kills {
@@ -94,7 +109,9 @@ fn command(options: &ProgramOptions) -> anyhow::Result<Command> {
         .arg(options.home.join("kubeconfig"))
         .args(["--controllers=hosts", "--lab-fake-hardware", "--v=4"])
         .arg(format!("--deprovision-budget={}", options.deprovision_budget))
-        .args(["--webhook-port=0", "--health-addr=0", "--diagnostics-address=0"]);
+        .args(["--webhook-port=0", "--health-addr=0", "--diagnostics-address=0"])
+        .args(&options.more.flags)
+        .envs(options.more.variables.iter().map(|(name, value)| (name, value)));
     Ok(command)
 }
 

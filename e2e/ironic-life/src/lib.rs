@@ -138,7 +138,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts machines that trust this Ironic; `machines` is `PROFILE=COUNT`.
+    /// Starts machines that trust this Ironic; `machines` is `PROFILE=COUNT`, or several with
+    /// commas between them.
     ///
     /// # Errors
     /// When labhosts does not start.

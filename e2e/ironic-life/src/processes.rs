@@ -22,7 +22,7 @@ const START: Duration = Duration::from_secs(30);
 /// The flags of `labhosts` in which drivers differ.
 #[derive(Debug)]
 pub(crate) struct LabOptions {
-    /// `PROFILE=COUNT`.
+    /// `PROFILE=COUNT`, or several with commas between them.
     pub(crate) machines: String,
     /// Of all BMCs, agents and the control endpoint.
     pub(crate) port: u16,
@@ -51,7 +51,10 @@ impl Lab {
         let _ = std::fs::remove_dir_all(&data);
         std::fs::create_dir_all(&data)?;
         let mut command = Command::new(binary);
-        command.args(["--machines", &options.machines, "--port", &options.port.to_string()]);
+        for group in options.machines.split(',') {
+            command.args(["--machines", group]);
+        }
+        command.args(["--port", &options.port.to_string()]);
         command.args(["--beat", &options.heartbeat_ms.to_string()]);
         command.arg("--ironic-ca").arg(ironic_ca).arg("--data").arg(&data);
         let log = folder.join("labhosts.log");
@@ -101,24 +104,33 @@ impl Lab {
     /// # Errors
     /// When labhosts does not know a fault.
     pub async fn set_faults(&self, number: Number, faults: &Value) -> anyhow::Result<()> {
+        let sent = self
+            .put(&format!("/machines/{number}/faults"), faults.to_string())
+            .await;
+        sent.context("labhosts rejects the faults")
+    }
+
+    /// Writes bytes to a disk of a machine, as a program of its system does.
+    ///
+    /// # Errors
+    /// When the machine has no such disk.
+    pub async fn fill_disk(&self, number: Number, disk: &str, content: Vec<u8>) -> anyhow::Result<()> {
+        self.put(&format!("/machines/{number}/disks/{disk}"), content).await
+    }
+
+    async fn put(&self, path: &str, body: impl Into<reqwest::Body>) -> anyhow::Result<()> {
         let LabEndpoint {
             control_url,
             username,
             password,
             ..
         } = &self.endpoint;
-        let url = format!("{control_url}/lab/machines/{number}/faults");
-        let answer = self
-            .http
-            .put(url)
-            .basic_auth(username, Some(password))
-            .json(faults)
-            .send()
-            .await?;
-        answer
-            .error_for_status()
-            .map(drop)
-            .context("labhosts rejects the faults")
+        let request = self.http.put(format!("{control_url}/lab{path}"));
+        let request = request
+            .header("Content-Type", "application/json")
+            .basic_auth(username, Some(password));
+        request.body(body).send().await?.error_for_status()?;
+        Ok(())
     }
 
     /// Stops the process.
