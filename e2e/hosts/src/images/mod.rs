@@ -3,6 +3,7 @@
 
 mod data_image;
 mod lives;
+mod subscription;
 
 use anyhow::ensure;
 use clap::ValueEnum;
@@ -20,6 +21,7 @@ const ONE: Number = Number(1);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Scenario {
     DataImage,
+    Subscription,
 }
 
 /// Starts the environment of a scenario.
@@ -50,6 +52,7 @@ pub(crate) async fn run(arguments: &Arguments, setup: Setup, claims: &mut Claims
     for scenario in scenarios {
         let outcome = match scenario {
             Scenario::DataImage => data_image::run(&start, claims).await,
+            Scenario::Subscription => subscription::run(&start, claims).await,
         };
         // The others are tried, too.
         if outcome.is_err() {
