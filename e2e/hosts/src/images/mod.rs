@@ -2,6 +2,7 @@
 //! whose life is repeated with a kill after each order of the program.
 
 mod data_image;
+mod fast_inspection;
 mod lives;
 mod subscription;
 
@@ -22,6 +23,7 @@ const ONE: Number = Number(1);
 pub(crate) enum Scenario {
     DataImage,
     Subscription,
+    FastInspection,
 }
 
 /// Starts the environment of a scenario.
@@ -53,6 +55,7 @@ pub(crate) async fn run(arguments: &Arguments, setup: Setup, claims: &mut Claims
         let outcome = match scenario {
             Scenario::DataImage => data_image::run(&start, claims).await,
             Scenario::Subscription => subscription::run(&start, claims).await,
+            Scenario::FastInspection => fast_inspection::run(&start, claims).await,
         };
         // The others are tried, too.
         if outcome.is_err() {
