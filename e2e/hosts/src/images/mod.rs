@@ -3,6 +3,7 @@
 
 mod data_image;
 mod fast_inspection;
+mod live_iso;
 mod lives;
 mod subscription;
 
@@ -21,6 +22,7 @@ const ONE: Number = Number(1);
 /// What is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Scenario {
+    LiveIso,
     DataImage,
     Subscription,
     FastInspection,
@@ -53,6 +55,7 @@ pub(crate) async fn run(arguments: &Arguments, setup: Setup, claims: &mut Claims
     };
     for scenario in scenarios {
         let outcome = match scenario {
+            Scenario::LiveIso => live_iso::run(&start, claims).await,
             Scenario::DataImage => data_image::run(&start, claims).await,
             Scenario::Subscription => subscription::run(&start, claims).await,
             Scenario::FastInspection => fast_inspection::run(&start, claims).await,
