@@ -2,9 +2,11 @@
 //! whose life is repeated with a kill after each order of the program.
 
 mod data_image;
+mod deployed;
 mod fast_inspection;
 mod live_iso;
 mod lives;
+mod redirect;
 mod subscription;
 
 use anyhow::ensure;
@@ -26,6 +28,7 @@ pub(crate) enum Scenario {
     DataImage,
     Subscription,
     FastInspection,
+    Redirect,
 }
 
 /// Starts the environment of a scenario.
@@ -59,6 +62,7 @@ pub(crate) async fn run(arguments: &Arguments, setup: Setup, claims: &mut Claims
             Scenario::DataImage => data_image::run(&start, claims).await,
             Scenario::Subscription => subscription::run(&start, claims).await,
             Scenario::FastInspection => fast_inspection::run(&start, claims).await,
+            Scenario::Redirect => redirect::run(&start, claims).await,
         };
         // The others are tried, too.
         if outcome.is_err() {
