@@ -1,11 +1,13 @@
 //! Images of each kind, and what belongs to a host besides its image, on the real Ironic. Each scenario has a host of its own,
 //! whose life is repeated with a kill after each order of the program.
 
+mod agents;
 mod data_image;
 mod deployed;
 mod fast_inspection;
 mod live_iso;
 mod lives;
+mod named_agent;
 mod redirect;
 mod subscription;
 
@@ -28,6 +30,7 @@ pub(crate) enum Scenario {
     DataImage,
     Subscription,
     FastInspection,
+    NamedAgent,
     Redirect,
 }
 
@@ -62,6 +65,7 @@ pub(crate) async fn run(arguments: &Arguments, setup: Setup, claims: &mut Claims
             Scenario::DataImage => data_image::run(&start, claims).await,
             Scenario::Subscription => subscription::run(&start, claims).await,
             Scenario::FastInspection => fast_inspection::run(&start, claims).await,
+            Scenario::NamedAgent => named_agent::run(&start, claims).await,
             Scenario::Redirect => redirect::run(&start, claims).await,
         };
         // The others are tried, too.
