@@ -3,6 +3,7 @@
 
 mod agents;
 mod data_image;
+mod deploy_step;
 mod deployed;
 mod fast_inspection;
 mod live_iso;
@@ -32,6 +33,7 @@ pub(crate) enum Scenario {
     FastInspection,
     NamedAgent,
     Redirect,
+    DeployStep,
 }
 
 /// Starts the environment of a scenario.
@@ -67,6 +69,7 @@ pub(crate) async fn run(arguments: &Arguments, setup: Setup, claims: &mut Claims
             Scenario::FastInspection => fast_inspection::run(&start, claims).await,
             Scenario::NamedAgent => named_agent::run(&start, claims).await,
             Scenario::Redirect => redirect::run(&start, claims).await,
+            Scenario::DeployStep => deploy_step::run(&start, claims).await,
         };
         // The others are tried, too.
         if outcome.is_err() {
