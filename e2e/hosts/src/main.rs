@@ -23,6 +23,7 @@ mod life;
 mod phase;
 mod program;
 mod raid;
+mod registry;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

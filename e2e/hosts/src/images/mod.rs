@@ -9,6 +9,7 @@ mod fast_inspection;
 mod live_iso;
 mod lives;
 mod named_agent;
+mod oci;
 mod redirect;
 mod subscription;
 
@@ -33,6 +34,7 @@ pub(crate) enum Scenario {
     FastInspection,
     NamedAgent,
     Redirect,
+    Oci,
     DeployStep,
 }
 
@@ -69,6 +71,7 @@ pub(crate) async fn run(arguments: &Arguments, setup: Setup, claims: &mut Claims
             Scenario::FastInspection => fast_inspection::run(&start, claims).await,
             Scenario::NamedAgent => named_agent::run(&start, claims).await,
             Scenario::Redirect => redirect::run(&start, claims).await,
+            Scenario::Oci => oci::run(&start, claims).await,
             Scenario::DeployStep => deploy_step::run(&start, claims).await,
         };
         // The others are tried, too.
