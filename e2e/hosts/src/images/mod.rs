@@ -2,6 +2,7 @@
 //! whose life is repeated with a kill after each order of the program.
 
 mod agents;
+mod architectures;
 mod data_image;
 mod deploy_step;
 mod deployed;
@@ -36,6 +37,7 @@ pub(crate) enum Scenario {
     Redirect,
     Oci,
     DeployStep,
+    Architectures,
 }
 
 /// Starts the environment of a scenario.
@@ -73,6 +75,7 @@ pub(crate) async fn run(arguments: &Arguments, setup: Setup, claims: &mut Claims
             Scenario::Redirect => redirect::run(&start, claims).await,
             Scenario::Oci => oci::run(&start, claims).await,
             Scenario::DeployStep => deploy_step::run(&start, claims).await,
+            Scenario::Architectures => architectures::run(&start, claims).await,
         };
         // The others are tried, too.
         if outcome.is_err() {
