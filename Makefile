@@ -210,6 +210,15 @@ host-raid: rust ## make, change and remove RAID volumes on its own real Ironic, 
 	@cargo build --quiet --locked --bin capm3 --bin labhosts --bin host-life
 	@$(OWN_IRONIC) && $(CARGO_BIN)/host-life --level 3 --profile storage --raid --port 27553
 
+# SCENARIO: one or several of live-iso, data-image, subscription, fast-inspection, named-agent, redirect, oci, deploy-step,
+# architectures; default: all.
+.PHONY: e2e-hosts-images
+e2e-hosts-images: INSTANCE = images
+e2e-hosts-images: EXTRA_CONF = e2e/ironic/images.conf
+e2e-hosts-images: rust ## deploy images of each kind and use what belongs to a host on its own real Ironic, with a kill after each order (SCENARIO)
+	@cargo build --quiet --locked --bin capm3 --bin labhosts --bin host-life
+	@$(OWN_IRONIC) && $(CARGO_BIN)/host-life --level 3 --port 27563 --images $(SCENARIO)
+
 .PHONY: host-faults
 host-faults: rust ## write docs/host-faults.md from the real program on the real Ironic
 	@cargo build --quiet --locked --bin capm3 --bin labhosts --bin host-life
