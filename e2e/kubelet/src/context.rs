@@ -11,6 +11,7 @@ use crate::events::{EventType, Events};
 use crate::machine::addresses::Pool;
 use crate::plan::environment::ApiServer;
 use crate::plan::user::Users;
+use crate::pod::pull::Images;
 
 /// Shared by all Pods. Only the address pool changes.
 pub(crate) struct Context {
@@ -23,7 +24,10 @@ pub(crate) struct Context {
     pub(crate) bridge: String,
     pub(crate) server: ApiServer,
     pub(crate) users: Users,
+    /// The table of images by tag.
     pub(crate) images: PathBuf,
+    /// Images by digest.
+    pub(crate) pulled: Images,
     pub(crate) state: PathBuf,
     pub(crate) logs: PathBuf,
     pub(crate) pool: Mutex<Pool>,

@@ -1,9 +1,9 @@
 //! `process-kubelet`: a Node that runs Pods as processes of one machine.
 //!
 //! Each Pod has a network namespace and a host name; each container has mount and process namespaces, its own root
-//! directory and one binary, which a table assigns to its image. Deployments, rollouts, endpoints and scheduling are handled
-//! by the real controllers. Resource limits, seccomp profiles and image pulls are not implemented; a Pod that requires an
-//! unsupported feature is refused by Event and status.
+//! directory and the files of its image: those of an image by digest are pulled from a registry of this machine, those of an
+//! image by tag are in a table. Deployments, rollouts, endpoints and scheduling are handled by the real controllers. Resource
+//! limits and seccomp profiles are not implemented; a Pod that requires an unsupported feature is refused by Event and status.
 //!
 //! Invariant: no process, mount or interface of a Pod outlives the Pod or the kubelet.
 
@@ -33,6 +33,7 @@ use crate::events::Events;
 use crate::machine::addresses::Pool;
 use crate::plan::environment::ApiServer;
 use crate::plan::user::Users;
+use crate::pod::pull::Images;
 
 #[derive(Debug, Parser)]
 #[command(about = "A Node that runs Pods as processes")]
@@ -61,7 +62,7 @@ struct Arguments {
     /// Certificate authority of the clients that may read logs.
     #[arg(long)]
     authority: PathBuf,
-    /// Table of images: rows of name and binary.
+    /// Table of images by tag: rows of name and binary.
     #[arg(long)]
     images: PathBuf,
     /// Directory of volumes and root directories.
@@ -136,6 +137,7 @@ async fn context(arguments: Arguments) -> anyhow::Result<Context> {
         bridge: arguments.bridge,
         users: Users::of_map(&map),
         images: arguments.images,
+        pulled: Images::new(arguments.state.join("images"))?,
         state: arguments.state,
         logs: arguments.logs,
         pool: Mutex::new(Pool::parse(&arguments.pod_subnet).map_err(anyhow::Error::msg)?),

@@ -106,7 +106,7 @@ fn status(address: &str, now: Timestamp) -> Value {
 }
 
 /// The architecture name of images and node selectors.
-fn architecture() -> &'static str {
+pub(crate) fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",

@@ -23,13 +23,14 @@ pub(crate) const ALLOCATABLE: &[(&str, &str)] = &[
     ("ephemeral-storage", "64Gi"),
 ];
 
-/// The variables: the runtime's first, then `envFrom`, then `env`; later ones override earlier ones.
+/// The variables: the image's and the runtime's first, then `envFrom`, then `env`; later ones override earlier ones.
 pub(crate) fn variables(
     pod: &Pod,
     container: &Container,
     placement: &Placement,
     server: &ApiServer,
     sources: &Sources,
+    of_image: &[(String, String)],
 ) -> Result<BTreeMap<String, String>, Missing> {
     let mut all = BTreeMap::from([
         (
@@ -37,6 +38,9 @@ pub(crate) fn variables(
             "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned(),
         ),
         ("HOME".to_owned(), "/".to_owned()),
+    ]);
+    all.extend(of_image.iter().cloned());
+    all.extend([
         ("HOSTNAME".to_owned(), pod.metadata.name.clone().unwrap_or_default()),
         ("KUBERNETES_SERVICE_HOST".to_owned(), server.host.clone()),
         ("KUBERNETES_SERVICE_PORT".to_owned(), server.port.to_string()),
@@ -192,6 +196,7 @@ mod tests {
             &placement(),
             &server,
             &sources,
+            &[],
         )
     }
 

@@ -6,7 +6,9 @@
 pub(crate) mod environment;
 pub(crate) mod fields;
 pub(crate) mod image;
+pub(crate) mod layer;
 pub(crate) mod probe;
+pub(crate) mod pull;
 pub(crate) mod quantity;
 pub(crate) mod refusal;
 pub(crate) mod restart;

@@ -14,7 +14,7 @@ pub(crate) fn refusals(pod: &Pod, users: Users) -> Vec<String> {
     all.extend(spec.volumes.iter().flatten().filter_map(volume_refusal));
     for container in &spec.containers {
         all.extend(container_refusals(container));
-        all.extend(user::refusal(spec, container, users));
+        all.extend(user::refusal(spec, container, users, None));
     }
     all.dedup();
     all

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 
 use super::environment::expand;
+use super::pull::Runs;
 use super::user::{Identity, Users, identity};
 
 /// Directories of the machine that each container has, read-only: loader and libraries of dynamic programs.
@@ -37,8 +38,6 @@ pub(crate) struct Mount {
 pub(crate) struct Sandbox {
     pub(crate) root: PathBuf,
     pub(crate) log: PathBuf,
-    pub(crate) binary: PathBuf,
-    pub(crate) binary_at: String,
     pub(crate) command: Vec<String>,
     pub(crate) folder: String,
     pub(crate) mounts: Vec<Mount>,
@@ -50,15 +49,23 @@ pub(crate) struct Sandbox {
     pub(crate) no_new_privileges: bool,
 }
 
+/// The content of a container's image.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Image {
+    /// A program without a path of its own: it is where the command looks for it.
+    pub(crate) binary: Option<PathBuf>,
+    pub(crate) files: Vec<Mount>,
+    /// What the image says about its process.
+    pub(crate) runs: Runs,
+}
+
 /// The kubelet's inputs in addition to the manifest.
 #[derive(Debug)]
 pub(crate) struct Inputs<'a> {
     pub(crate) root: PathBuf,
     /// Directory of the Pod's volumes, by volume name.
     pub(crate) volumes: &'a Path,
-    pub(crate) binary: PathBuf,
-    /// More files of the image.
-    pub(crate) files: Vec<Mount>,
+    pub(crate) image: Image,
     pub(crate) pod_address: &'a str,
     pub(crate) users: Users,
     pub(crate) log: PathBuf,
@@ -72,21 +79,28 @@ pub(crate) fn plan(
     variables: &BTreeMap<String, String>,
     inputs: Inputs<'_>,
 ) -> Sandbox {
-    let (binary_at, command) = command(container, variables);
+    let Image { binary, files, runs } = inputs.image;
+    let (binary_at, command) = command(container, variables, &runs);
     let own = container.security_context.as_ref();
     let dropped = own
         .and_then(|own| own.capabilities.as_ref())
         .and_then(|capabilities| capabilities.drop.as_ref());
-    let identity = identity(spec, container);
+    let identity = identity(spec, container, runs.user);
+    let program = binary.map(|from| Mount {
+        from,
+        to: binary_at,
+        read_only: true,
+    });
+    let program: Vec<Mount> = program.into_iter().collect();
     Sandbox {
-        binary_at,
         command,
         folder: container
             .working_dir
             .clone()
             .filter(|dir| !dir.is_empty())
+            .or(runs.folder)
             .unwrap_or_else(|| "/".to_owned()),
-        mounts: [inputs.files, mounts(container, inputs.volumes)].concat(),
+        mounts: [files, mounts(container, inputs.volumes), program].concat(),
         files: etc_files(pod, spec, &identity, inputs.pod_address),
         read_only_root: own.and_then(|own| own.read_only_root_filesystem) == Some(true),
         keeps_capabilities: !dropped.is_some_and(|dropped| dropped.iter().any(|name| name == "ALL")),
@@ -94,16 +108,22 @@ pub(crate) fn plan(
         identity,
         root: inputs.root,
         log: inputs.log,
-        binary: inputs.binary,
         users: inputs.users,
     }
 }
 
 /// The path of the image's program, and the command line. A command that names a program of the machine (`sh`,
-/// `/bin/sleep`) runs that one; any other absolute path is the image's program.
-fn command(container: &Container, variables: &BTreeMap<String, String>) -> (String, Vec<String>) {
+/// `/bin/sleep`) runs that one; any other absolute path is the image's program. The Pod's command replaces the entry point
+/// and the arguments of the image, the Pod's arguments only these.
+fn command(container: &Container, variables: &BTreeMap<String, String>, runs: &Runs) -> (String, Vec<String>) {
     let given = container.command.as_deref().unwrap_or_default();
-    let arguments = container.args.iter().flatten();
+    let of_image = given.is_empty();
+    let arguments = match container.args.as_deref() {
+        Some(arguments) => arguments,
+        None if of_image => &runs.arguments,
+        None => &[],
+    };
+    let given = if of_image { &runs.entrypoint } else { given };
     let mut args: Vec<String> = given
         .iter()
         .chain(arguments)
@@ -203,12 +223,6 @@ impl Sandbox {
             lines.push(format!("printf %s {} >etc/{name}", quote(text)));
         }
         lines.extend(self.mounts.iter().map(mount_line));
-        let at = inside(&self.binary_at);
-        lines.push(format!(
-            "mkdir -p \"$(dirname {0})\"; : >{0}; {1}",
-            quote(&at),
-            bind(&self.binary.to_string_lossy(), &at, true)
-        ));
         lines.push(format!("mkdir -p {}", quote(&inside(&self.folder))));
         if self.read_only_root {
             lines.push(format!("mount -o remount,bind,ro {}", quote(&root)));
@@ -302,8 +316,10 @@ mod tests {
         let inputs = Inputs {
             root: "/s/root".into(),
             volumes: Path::new("/s/volumes"),
-            binary: "/b/manager".into(),
-            files: Vec::new(),
+            image: Image {
+                binary: Some("/b/manager".into()),
+                ..Image::default()
+            },
             pod_address: "10.0.0.7",
             users,
             log: "/s/log".into(),
@@ -339,10 +355,29 @@ mod tests {
         for (own, at, command) in table {
             let sandbox = planned(json!({"containers": []}), own.clone(), Users::Many);
             assert_eq!(
-                (sandbox.binary_at.as_str(), sandbox.command),
+                (sandbox.mounts[0].to.as_str(), sandbox.command),
                 (at, command.into_iter().map(str::to_owned).collect()),
                 "{own}"
             );
+        }
+    }
+
+    #[test]
+    fn image_with_an_entry_point_runs_it_unless_the_pod_says_otherwise() {
+        let runs = Runs {
+            entrypoint: vec!["/capm3".to_owned(), "serve".to_owned()],
+            arguments: vec!["-v".to_owned()],
+            ..Runs::default()
+        };
+        for (own, line) in [
+            (json!({"name": "a"}), "/capm3 serve -v"),
+            (json!({"name": "a", "args": ["-q"]}), "/capm3 serve -q"),
+            (json!({"name": "a", "args": []}), "/capm3 serve"),
+            (json!({"name": "a", "command": ["/capm3"]}), "/capm3"),
+            (json!({"name": "a", "command": ["/capm3"], "args": ["-q"]}), "/capm3 -q"),
+        ] {
+            let (_, command) = command(&container(own.clone()), &BTreeMap::new(), &runs);
+            assert_eq!(command.join(" "), line, "{own}");
         }
     }
 
@@ -363,7 +398,7 @@ mod tests {
                 read_only: true,
             },
         ];
-        assert_eq!(sandbox.mounts, expected);
+        assert_eq!(sandbox.mounts[..2], expected);
     }
 
     #[test]

@@ -33,14 +33,18 @@ pub(crate) struct Identity {
     pub(crate) others: Vec<i64>,
 }
 
-/// The container's security context overrides the Pod's.
-pub(crate) fn identity(spec: &PodSpec, container: &Container) -> Identity {
+/// The container's security context overrides the Pod's, and both those of the image.
+pub(crate) fn identity(spec: &PodSpec, container: &Container, of_image: Option<(i64, i64)>) -> Identity {
     let of_pod = spec.security_context.as_ref();
     let own = container.security_context.as_ref();
     let nonroot = own
         .and_then(|own| own.run_as_non_root)
         .or(of_pod.and_then(|pod| pod.run_as_non_root));
-    let default = if nonroot == Some(true) { NONROOT } else { 0 };
+    let (default, its_group) = of_image.unwrap_or(if nonroot == Some(true) {
+        (NONROOT, NONROOT)
+    } else {
+        (0, 0)
+    });
     let user = own
         .and_then(|own| own.run_as_user)
         .or(of_pod.and_then(|pod| pod.run_as_user))
@@ -54,14 +58,23 @@ pub(crate) fn identity(spec: &PodSpec, container: &Container) -> Identity {
     others.extend(of_pod.and_then(|pod| pod.fs_group));
     Identity {
         user,
-        group: group.unwrap_or(if user == NONROOT { NONROOT } else { 0 }),
+        group: group.unwrap_or(match user {
+            user if user == default => its_group,
+            NONROOT => NONROOT,
+            _ => 0,
+        }),
         others,
     }
 }
 
 /// Why a container cannot run with its security context.
-pub(crate) fn refusal(spec: &PodSpec, container: &Container, users: Users) -> Option<String> {
-    let wanted = identity(spec, container);
+pub(crate) fn refusal(
+    spec: &PodSpec,
+    container: &Container,
+    users: Users,
+    of_image: Option<(i64, i64)>,
+) -> Option<String> {
+    let wanted = identity(spec, container, of_image);
     let of_pod = spec.security_context.as_ref().and_then(|pod| pod.run_as_non_root);
     let nonroot = container
         .security_context
@@ -107,8 +120,30 @@ mod tests {
         ];
         for (of_pod, own, expected) in table {
             let (spec, container) = pod_and_container(&of_pod, &own);
-            let found = identity(&spec, &container);
+            let found = identity(&spec, &container, None);
             assert_eq!((found.user, found.group), expected, "{of_pod} {own}");
+        }
+    }
+
+    #[test]
+    fn image_decides_where_the_pod_says_nothing() {
+        for (of_pod, expected) in [
+            (json!({}), (5, 6)),
+            (json!({"runAsNonRoot": true}), (5, 6)),
+            (json!({"runAsUser": 7}), (7, 0)),
+            (json!({"runAsGroup": 8}), (5, 8)),
+        ] {
+            let (spec, container) = pod_and_container(&of_pod, &json!({}));
+            let found = identity(&spec, &container, Some((5, 6)));
+            assert_eq!((found.user, found.group), expected, "{of_pod}");
+        }
+        let (spec, container) = pod_and_container(&json!({"runAsNonRoot": true}), &json!({}));
+        for (user, refused) in [(0, true), (5, false)] {
+            assert_eq!(
+                refusal(&spec, &container, Users::Many, Some((user, 6))).is_some(),
+                refused,
+                "{user}"
+            );
         }
     }
 
@@ -116,16 +151,16 @@ mod tests {
     fn impossible_identities_are_refused() {
         let (spec, container) = pod_and_container(&json!({"runAsNonRoot": true, "runAsUser": 0}), &json!({}));
         assert!(
-            refusal(&spec, &container, Users::Many).is_some(),
+            refusal(&spec, &container, Users::Many, None).is_some(),
             "root is not non-root"
         );
         let (spec, container) = pod_and_container(&json!({"fsGroup": 5}), &json!({}));
-        assert!(refusal(&spec, &container, Users::One).is_some(), "one group only");
-        assert_eq!(refusal(&spec, &container, Users::Many), None);
-        assert_eq!(identity(&spec, &container).others, [5]);
+        assert!(refusal(&spec, &container, Users::One, None).is_some(), "one group only");
+        assert_eq!(refusal(&spec, &container, Users::Many, None), None);
+        assert_eq!(identity(&spec, &container, None).others, [5]);
         let (spec, container) = pod_and_container(&json!({"runAsUser": 65532}), &json!({}));
         assert_eq!(
-            refusal(&spec, &container, Users::One),
+            refusal(&spec, &container, Users::One, None),
             None,
             "one user may have any number"
         );

@@ -17,13 +17,17 @@ use crate::events::EventType;
 use crate::machine::process::{Process, exit_code};
 use crate::plan::fields::Placement;
 use crate::plan::probe::{Health, Schedule, check};
+use crate::plan::pull::Reference;
 use crate::plan::restart::{Backoff, Policy};
-use crate::plan::sandbox::{Inputs, Mount, Sandbox, plan};
+use crate::plan::sandbox::{Image, Inputs, Mount, Sandbox, plan};
 use crate::plan::status::{ContainerView, End, Phase};
-use crate::plan::{environment, image};
+use crate::plan::{environment, image, user};
 
 /// The retry interval of a blocked start.
 const RETRY: Duration = Duration::from_secs(1);
+/// That of an image, all of which is read each time.
+const PULL_RETRY: Duration = Duration::from_secs(5);
+const NOT_PULLED: &str = "ImagePullBackOff";
 
 /// The stop request of a Pod, with the grace period of its containers.
 pub(crate) type Stop = watch::Receiver<Option<Duration>>;
@@ -101,6 +105,7 @@ impl ContainerTask {
     async fn start(&mut self, view: &mut ContainerView) -> Option<Started> {
         let mut reported = None;
         while !self.stopping() {
+            let wait;
             match self.attempt(view.restarts).await {
                 Ok(started) => {
                     let note = format!("Started container {}", self.container.name);
@@ -113,13 +118,14 @@ impl ContainerTask {
                         message: message.clone(),
                     };
                     self.report(view);
+                    wait = if reason == NOT_PULLED { PULL_RETRY } else { RETRY };
                     if reported.as_ref() != Some(&message) {
                         self.event(EventType::Warning, "Failed", message.clone()).await;
                         reported = Some(message);
                     }
                 }
             }
-            if self.sleep_or_stop(RETRY).await {
+            if self.sleep_or_stop(wait).await {
                 break;
             }
         }
@@ -128,18 +134,24 @@ impl ContainerTask {
 
     async fn attempt(&self, run: i32) -> Result<Started, Blocked> {
         let blocked = |reason, message| Blocked { reason, message };
-        let (binary, files) = self.image()?;
+        let image = self.image().await?;
         let sources = self.fetcher.lock().await.fetch(&self.cx, &self.pod).await;
         let sources = sources.map_err(|error| blocked("CreateContainerConfigError", format!("{error:#}")))?;
         super::worker::write_volumes(&self.pod, &self.placement, &self.folder, &sources, self.cx.users)
             .map_err(|message| blocked("CreateContainerConfigError", message))?;
-        let variables = environment::variables(&self.pod, &self.container, &self.placement, &self.cx.server, &sources)
-            .map_err(|missing| blocked("CreateContainerConfigError", missing.to_string()))?;
+        let variables = environment::variables(
+            &self.pod,
+            &self.container,
+            &self.placement,
+            &self.cx.server,
+            &sources,
+            &image.runs.variables,
+        );
+        let variables = variables.map_err(|missing| blocked("CreateContainerConfigError", missing.to_string()))?;
         let inputs = Inputs {
             root: self.folder.join("root").join(&self.container.name),
             volumes: &self.folder.join("volumes"),
-            binary,
-            files,
+            image,
             pod_address: &self.placement.pod_address,
             users: self.cx.users,
             log: crate::logs::path(&self.cx.logs, &self.pod, &self.container.name, run),
@@ -153,9 +165,41 @@ impl ContainerTask {
         })
     }
 
-    /// The table is read for each attempt, so that a new row starts a waiting container.
-    fn image(&self) -> Result<(PathBuf, Vec<Mount>), Blocked> {
+    async fn image(&self) -> Result<Image, Blocked> {
         let image = self.container.image.as_deref().unwrap_or_default();
+        match Reference::of(image) {
+            None => self.of_table(image),
+            Some(Ok(reference)) => self.pulled(image, &reference).await,
+            Some(Err(message)) => Err(Blocked {
+                reason: "InvalidImageName",
+                message,
+            }),
+        }
+    }
+
+    async fn pulled(&self, image: &str, reference: &Reference) -> Result<Image, Blocked> {
+        let pulled = self.cx.pulled.get(reference).await;
+        let (pulled, is_new) = pulled.map_err(|error| Blocked {
+            reason: NOT_PULLED,
+            message: format!("pulling {image}: {error:#}"),
+        })?;
+        if is_new {
+            let note = format!("Successfully pulled image {image}: {} bytes", pulled.size);
+            self.event(EventType::Normal, "Pulled", note).await;
+        }
+        if let Some(message) = user::refusal(&self.spec, &self.container, self.cx.users, pulled.runs.user) {
+            let reason = "CreateContainerConfigError";
+            return Err(Blocked { reason, message });
+        }
+        Ok(Image {
+            binary: None,
+            files: pulled.files.clone(),
+            runs: pulled.runs.clone(),
+        })
+    }
+
+    /// The table is read for each attempt, so that a new row starts a waiting container.
+    fn of_table(&self, image: &str) -> Result<Image, Blocked> {
         let blocked = |message| Blocked {
             reason: "NoBinaryForImage",
             message,
@@ -173,7 +217,11 @@ impl ContainerTask {
             to: (*to).to_owned(),
             read_only: true,
         };
-        Ok((content.binary.into(), content.files.iter().map(mount).collect()))
+        Ok(Image {
+            binary: Some(content.binary.into()),
+            files: content.files.iter().map(mount).collect(),
+            ..Image::default()
+        })
     }
 
     /// Supervises the container from start to end: probes, liveness, and the stop request.

@@ -3,4 +3,5 @@
 mod container;
 mod fetch;
 mod probing;
+pub(crate) mod pull;
 pub(crate) mod worker;
