@@ -3,13 +3,14 @@
 //! The program runs itself again in the stack's network. After a failure only the stack's logs remain.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use clap::Args;
 
 use crate::instance;
 use crate::places::Places;
+use crate::registry;
 use crate::supervise::Extent;
 
 /// The release under test.
@@ -21,6 +22,9 @@ pub(crate) struct Released {
     /// The binary of that release.
     #[arg(long)]
     pub(crate) binary: PathBuf,
+    /// Directory written by `make images`: the stack gets a registry with them, and its Pods pull them by digest.
+    #[arg(long)]
+    pub(crate) images: Option<PathBuf>,
     /// Set by the command itself when it runs in the stack's network.
     #[arg(long, hide = true)]
     pub(crate) inside: bool,
@@ -49,7 +53,10 @@ impl Released {
         suite: Vec<OsString>,
     ) -> anyhow::Result<bool> {
         instance::down(places)?;
-        up(places)?;
+        match &self.images {
+            Some(images) => self.up_with_registry(places, images)?,
+            None => up(places)?,
+        }
         if let Err(error) = before() {
             instance::down(places)?;
             return Err(error);
@@ -64,6 +71,17 @@ impl Released {
         Ok(held)
     }
 
+    /// Starts the stack with the images under the name in the release, and under another one for an upgrade.
+    fn up_with_registry(&self, places: &Places, images: &Path) -> anyhow::Result<()> {
+        instance::up(places, &Extent::with_kubelet_flags(KUBELET_FLAGS).with_registry())?;
+        let path = self.release.join("all-in-one.yaml");
+        let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        let image = image(&text)?;
+        ["", NEXT]
+            .iter()
+            .try_for_each(|suffix| registry::push(places, images, image, suffix))
+    }
+
     fn again(&self, places: &Places, suite: Vec<OsString>) -> anyhow::Result<Vec<OsString>> {
         let program = std::env::current_exe()?.into_os_string();
         let mut args = vec![program, "--cache".into(), places.cache().into()];
@@ -75,9 +93,20 @@ impl Released {
     }
 }
 
+/// What the name of an image has in addition in the registry of a stack, for an upgrade to another image.
+pub(crate) const NEXT: &str = "-next";
+/// A kubelet that updates volumes each second.
+const KUBELET_FLAGS: &[&str] = &["--refresh=1"];
+
+/// The image in a file of a release.
+pub(crate) fn image(components: &str) -> anyhow::Result<&str> {
+    let line = components.lines().find_map(|line| line.trim().strip_prefix("image: "));
+    Ok(line.context("the components name no image")?.trim_matches(['"', '\'']))
+}
+
 /// Starts a stack whose kubelet updates volumes each second.
 pub(crate) fn up(places: &Places) -> anyhow::Result<()> {
-    instance::up(places, &Extent::with_kubelet_flags(&["--refresh=1"]))
+    instance::up(places, &Extent::with_kubelet_flags(KUBELET_FLAGS))
 }
 
 /// Fails for a missing file, with the command that creates it.

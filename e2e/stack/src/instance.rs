@@ -35,7 +35,10 @@ pub(crate) fn up(places: &Places, extent: &Extent) -> anyhow::Result<()> {
         print_addresses(places);
         return Ok(());
     }
-    tools::ensure_packages(places)?;
+    tools::ensure_packages(places, tools::STACK)?;
+    if extent.registry {
+        tools::ensure_packages(places, tools::REGISTRY)?;
+    }
     namespaces::ensure_allowed()?;
     let watch = Stopwatch::start();
     let built = build::missing(places, extent.families())?;

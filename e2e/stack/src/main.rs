@@ -22,6 +22,7 @@ mod pki;
 mod places;
 mod products;
 mod record;
+mod registry;
 mod repository;
 mod supervise;
 mod tools;

@@ -15,7 +15,7 @@ use crate::components::{self, Component};
 use crate::families::{CERT_MANAGER, FAMILIES, Family, KUBERNETES, SERVERS};
 use crate::places::{BRIDGE, NODE_NAME, Places};
 use crate::wait::{Stopwatch, until};
-use crate::{build, pki};
+use crate::{build, pki, registry};
 
 /// Written when all servers are ready: the phases of the start in milliseconds.
 pub(crate) const READY: &str = "ready.json";
@@ -35,6 +35,9 @@ pub(crate) struct Extent {
     /// Flags for the kubelet: `--kubelet=--refresh=1`.
     #[arg(long = "kubelet", allow_hyphen_values = true)]
     kubelet_flags: Vec<String>,
+    /// A registry of images, for Pods with images by digest.
+    #[arg(long)]
+    pub(crate) registry: bool,
 }
 
 impl Extent {
@@ -42,7 +45,13 @@ impl Extent {
         Self {
             only_api: false,
             kubelet_flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
+            registry: false,
         }
+    }
+
+    /// The same with a registry.
+    pub(crate) fn with_registry(self) -> Self {
+        Self { registry: true, ..self }
     }
 
     /// The families that it requires.
@@ -54,7 +63,8 @@ impl Extent {
     pub(crate) fn arguments(&self) -> Vec<String> {
         let only_api = self.only_api.then(|| "--only-api".to_owned());
         let flags = self.kubelet_flags.iter().map(|flag| format!("--kubelet={flag}"));
-        only_api.into_iter().chain(flags).collect()
+        let registry = self.registry.then(|| "--registry".to_owned());
+        only_api.into_iter().chain(registry).chain(flags).collect()
     }
 }
 
@@ -79,6 +89,10 @@ fn start(places: &Places, extent: &Extent) -> anyhow::Result<Servers> {
         kubectl(places, &["get", "--raw", "/readyz"]).map(Some)
     })?;
     phases.push(("etcd and kube-apiserver".to_owned(), watch.millis()));
+    if extent.registry {
+        spawn(places, &registry::component(places)?, &mut servers)?;
+        until(START_LIMIT, "the registry", || Ok(registry::serves().then_some(())))?;
+    }
     if !extent.only_api {
         let watch = Stopwatch::start();
         run_pods(places, &extent.kubelet_flags, &mut servers)?;

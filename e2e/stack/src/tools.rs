@@ -7,8 +7,11 @@ use anyhow::{Context, bail};
 use crate::namespaces::is_root;
 use crate::places::Places;
 
-/// Program, Debian package.
-const PACKAGES: &[(&str, &str)] = &[
+/// Programs, each with its Debian package.
+type Packages = &'static [(&'static str, &'static str)];
+
+/// What each stack needs.
+pub(crate) const STACK: Packages = &[
     ("ip", "iproute2"),
     ("unshare", "util-linux"),
     ("nsenter", "util-linux"),
@@ -18,13 +21,21 @@ const PACKAGES: &[(&str, &str)] = &[
     ("hostname", "hostname"),
 ];
 
+/// What a stack with a registry needs. `curl` writes what no tool pushes.
+pub(crate) const REGISTRY: Packages = &[
+    (crate::registry::PROGRAM, "docker-registry"),
+    ("skopeo", "skopeo"),
+    ("umoci", "umoci"),
+    ("curl", "curl"),
+];
+
 /// The error without Go. Version 1.21 is the oldest that downloads the toolchain of the modules.
 const GO: &str = "Go is not on the path. Install Go 1.26 from https://go.dev/dl, or run `apt-get install golang-go` \
                                 (1.21 or newer downloads the right toolchain)";
 
 /// Installs missing packages, or fails with the command.
-pub(crate) fn ensure_packages(places: &Places) -> anyhow::Result<()> {
-    let mut missing: Vec<&str> = PACKAGES
+pub(crate) fn ensure_packages(places: &Places, packages: Packages) -> anyhow::Result<()> {
+    let mut missing: Vec<&str> = packages
         .iter()
         .filter(|(program, _)| places.find(program).is_none())
         .map(|(_, package)| *package)

@@ -27,11 +27,9 @@ pub(crate) fn add(archive: &[u8], files: &mut Files) -> Result<(), String> {
             return Ok(());
         }
         let size = usize::try_from(number(header, 124, 12)?).map_err(|_| "a file beyond the memory")?;
-        let (content, after) = after
-            .split_at_checked(size.next_multiple_of(BLOCK))
-            .ok_or("the archive ends within a file")?;
-        let content = content.get(..size).unwrap_or_default();
-        rest = after;
+        let content = after.get(..size).ok_or("the archive ends within a file")?;
+        // Some tools leave out what fills the last block, and the empty blocks at the end.
+        rest = after.get(size.next_multiple_of(BLOCK)..).unwrap_or_default();
         let kind = header.get(156).copied().unwrap_or_default();
         if kind == b'x' {
             long_name = path_of(content);
@@ -53,7 +51,10 @@ pub(crate) fn add(archive: &[u8], files: &mut Files) -> Result<(), String> {
             other => return Err(format!("{name}: type `{}` is not supported", char::from(other))),
         }
     }
-    Err("the archive has no end".to_owned())
+    match rest {
+        [] => Ok(()),
+        _ => Err("the archive ends within a block".to_owned()),
+    }
 }
 
 fn text(header: &[u8], start: usize, length: usize) -> Result<&str, String> {
@@ -162,11 +163,16 @@ mod tests {
         }
         let whole = entry("a", b'0', &[1; 600]);
         assert!(
-            add(&whole[..BLOCK * 2], &mut Files::new())
+            add(&whole[..BLOCK + 599], &mut Files::new())
                 .unwrap_err()
                 .contains("within a file")
         );
-        assert!(add(&whole, &mut Files::new()).unwrap_err().contains("no end"));
+        assert_eq!(
+            add(&whole[..BLOCK + 600], &mut Files::new()),
+            Ok(()),
+            "nothing after the file"
+        );
+        assert!(add(&[1; 7], &mut Files::new()).unwrap_err().contains("within a block"));
         assert!(add(&[1; BLOCK], &mut Files::new()).is_err());
     }
 }

@@ -26,7 +26,7 @@ use crate::plan::{environment, image, user};
 /// The retry interval of a blocked start.
 const RETRY: Duration = Duration::from_secs(1);
 /// That of an image, all of which is read each time.
-const PULL_RETRY: Duration = Duration::from_secs(5);
+const PULL_RETRY: Duration = Duration::from_secs(2);
 const NOT_PULLED: &str = "ImagePullBackOff";
 
 /// The stop request of a Pod, with the grace period of its containers.

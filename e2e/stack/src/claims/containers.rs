@@ -13,11 +13,11 @@ use crate::instance;
 use crate::namespaces::is_root;
 use crate::wait::{Stopwatch, until};
 
-fn holds() -> Proof {
+pub(super) fn holds() -> Proof {
     Ok(String::new())
 }
 
-fn waiting(pod: &Value) -> (&str, &str) {
+pub(super) fn waiting(pod: &Value) -> (&str, &str) {
     let waiting = &pod["status"]["containerStatuses"][0]["state"]["waiting"];
     (
         waiting["reason"].as_str().unwrap_or_default(),

@@ -11,6 +11,7 @@
 
 mod containers;
 mod definitions;
+mod images;
 mod machine;
 pub(crate) mod providers;
 pub(crate) mod stack;
@@ -76,6 +77,10 @@ const CLAIMS: &[StackClaim] = claims! {
         logs_are_kept_per_container_run_and_can_be_followed
         a_container_that_ignores_sigterm_is_killed_after_its_grace_period
         a_removed_pod_leaves_nothing;
+    images:
+        an_image_by_digest_is_pulled_unpacked_and_run_as_it_says
+        a_changed_byte_of_an_image_is_refused_wherever_it_is
+        an_image_that_cannot_be_pulled_is_waited_for_with_a_reason;
     volumes:
         each_kind_of_volume_has_the_content_of_its_source
         volumes_follow_their_sources
@@ -103,7 +108,8 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
     let watch = Stopwatch::start();
     instance::down(&places)?;
     // Shorter than the default, so that the renewal is observable.
-    instance::up(&places, &Extent::with_kubelet_flags(&["--refresh=1", "--token-age=8"]))?;
+    let flags = Extent::with_kubelet_flags(&["--refresh=1", "--token-age=8"]);
+    instance::up(&places, &flags.with_registry())?;
     let mut args = vec![
         std::env::current_exe()?.into_os_string(),
         "--cache".into(),
