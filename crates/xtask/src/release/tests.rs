@@ -372,3 +372,18 @@ fn each_series_of_the_go_managers_has_its_contract() {
         assert_eq!(found[0]["contract"], expected, "1.{minor}");
     }
 }
+
+/// clusterctl asks for the value of a variable whose default is empty.
+#[test]
+fn no_default_of_a_template_is_empty() {
+    let release = files("r.example/a:1", String::new()).unwrap();
+    let names: Vec<&str> = templates().filter(|name| name.ends_with(".yaml")).collect();
+    for name in &names {
+        let text = &release[Path::new(name)];
+        assert!(text.contains('$'), "{name} has no variable");
+        for empty in [":=}", ":-}", "=}"] {
+            assert!(!text.contains(empty), "{name} has a variable with an empty default");
+        }
+    }
+    assert_eq!(names.len(), 6, "{names:?}");
+}
