@@ -194,9 +194,23 @@ fn configure(places: &Places) -> anyhow::Result<()> {
     fs::write(&path, configuration(&providers)).with_context(|| format!("writing {}", path.display()))
 }
 
-/// clusterctl's configuration. The first line keeps clusterctl from downloading cert-manager, which the stack has.
+/// Keeps clusterctl from downloading cert-manager, which the stack has.
+const CERT_MANAGER: &str = "cert-manager: {externallyProvisioned: true, timeout: 60s}\n";
+
+/// The configuration that a release brings, which ends with its list of providers, and the providers of Cluster API.
+pub(crate) fn with_cluster_api(places: &Places, written: &str) -> String {
+    let labels = CLUSTER_API_PROVIDERS.iter().map(|(_, label, _)| (*label).to_owned());
+    let providers = labels.map(|label| (label.clone(), repo(places).join(label))).collect();
+    format!("{CERT_MANAGER}{written}{}", lines(&providers))
+}
+
+/// clusterctl's configuration.
 fn configuration(providers: &BTreeMap<String, PathBuf>) -> String {
-    let mut text = "cert-manager: {externallyProvisioned: true, timeout: 60s}\nproviders:\n".to_owned();
+    format!("{CERT_MANAGER}providers:\n{}", lines(providers))
+}
+
+fn lines(providers: &BTreeMap<String, PathBuf>) -> String {
+    let mut text = String::new();
     for (label, folder) in providers {
         let (kind, name) = Kind::of_label(label);
         let url = folder.join("latest").join(kind.components());

@@ -7,13 +7,16 @@ use serde_json::{Value, json};
 
 use super::load::{claim, grants, has_address, list, pool};
 use super::manager::{LONG, NAMESPACE, answers, the_deployment};
-use super::release::{Candidate, FIRST, NEXT};
+use super::release::Candidate;
+use super::removed::{delete_roles, labelled};
+use super::written::next_image;
 use super::{access, empty_root, one_namespace, own_writes, repair, rotation, self_managed};
 use crate::claim::{Claim, Proof};
 use crate::claims::stack::{Stack, TestNamespace};
 use crate::wait::{Stopwatch, until};
 
 const BURST: usize = 500;
+const COMPONENTS: &str = "ipam-components.yaml";
 
 macro_rules! claims {
     ($($name:ident: $proof:expr;)+) => {
@@ -52,9 +55,8 @@ pub(super) const CLAIMS: &[Claim<Check>] = claims! {
 };
 
 fn install(stack: &Stack, candidate: &Candidate) -> Proof {
-    candidate.publish(stack, FIRST)?;
     let watch = Stopwatch::start();
-    stack.run("clusterctl", &["init", "--ipam", "metal3", "--wait-providers"], None)?;
+    candidate.written().init(stack, "--ipam metal3")?;
     let took = watch.elapsed();
     let deployment = the_deployment(stack)?;
     let (wanted, there) = (
@@ -168,14 +170,11 @@ fn killed(stack: &Stack, _: &Candidate) -> Proof {
 
 fn upgraded(stack: &Stack, candidate: &Candidate) -> Proof {
     let before = grants(stack, "burst")?;
-    candidate.publish(stack, NEXT)?;
-    stack.run(
-        "clusterctl",
-        &["upgrade", "apply", "--ipam", "metal3:v1.15.1", "--wait-providers"],
-        None,
-    )?;
-    let image = the_deployment(stack)?["spec"]["template"]["spec"]["containers"][0]["image"].clone();
-    ensure!(image.as_str().is_some_and(|image| image.ends_with(NEXT)), "{image}");
+    let first = image(stack)?;
+    let args = ["upgrade", "apply", "--ipam", "metal3:v1.15.1", "--wait-providers"];
+    candidate.written().next(stack)?.clusterctl(stack, &[], &args)?;
+    let next = image(stack)?;
+    ensure!(next == next_image(&first)?, "{next} after {first}");
     let namespace = stack.create_namespace("upgraded")?;
     namespace.apply(&pool("after", "10.64.4.10", "10.64.4.20"))?;
     namespace.apply(&claim("after", 0))?;
@@ -188,17 +187,28 @@ fn upgraded(stack: &Stack, candidate: &Candidate) -> Proof {
     Ok(format!("{} grants as before", before.len()))
 }
 
-fn deleted(stack: &Stack, _: &Candidate) -> Proof {
-    stack.run(
-        "clusterctl",
-        &["delete", "--ipam", "metal3", "--include-crd", "--include-namespace"],
-        None,
-    )?;
+/// The image of the only Deployment.
+fn image(stack: &Stack) -> anyhow::Result<String> {
+    let deployment = the_deployment(stack)?;
+    let image = &deployment["spec"]["template"]["spec"]["containers"][0]["image"];
+    Ok(image.as_str().context("a container without an image")?.to_owned())
+}
+
+fn deleted(stack: &Stack, candidate: &Candidate) -> Proof {
+    let written = candidate.written();
+    let there = written.existing(stack, COMPONENTS)?.len();
+    let args = ["delete", "--ipam", "metal3", "--include-crd", "--include-namespace"];
+    written.clusterctl(stack, &[], &args)?;
     until(LONG, "the end of kinds and namespace", || {
         let left = stack.kubectl(&["get", "customresourcedefinitions,namespaces", "--output=name"])?;
         Ok((!left.contains("ipam.metal3.io") && !left.contains(NAMESPACE)).then_some(()))
     })?;
-    Ok(String::new())
+    let roles = delete_roles(stack, "ipam-metal3")?;
+    let left = [written.existing(stack, COMPONENTS)?, labelled(stack, "ipam-metal3")?].concat();
+    ensure!(left.is_empty(), "clusterctl left {left:?}");
+    Ok(format!(
+        "of {there} objects none is left, after the command for {roles} roles of the cluster"
+    ))
 }
 
 fn all_granted(stack: &Stack, namespace: &TestNamespace<'_>, count: usize) -> anyhow::Result<BTreeMap<String, String>> {

@@ -18,22 +18,27 @@ mod manager;
 mod one_namespace;
 mod own_writes;
 pub(crate) mod release;
+mod removed;
 mod repair;
 mod rotation;
 mod self_managed;
+pub(crate) mod written;
 
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::ensure;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
 use crate::claim::{Claim, Proof, exit_code, report};
 use crate::claims::stack::Stack;
 use crate::fresh::{Released, ensure_made};
-use crate::instance;
 use crate::places::Places;
 use crate::wait::Stopwatch;
 use release::Candidate;
+use written::Written;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -42,6 +47,23 @@ pub(crate) struct Options {
     /// Only this suite; default: each on a stack of its own.
     #[arg(long, value_enum)]
     suite: Option<Suite>,
+    /// Directory written by `make chart`.
+    #[arg(long)]
+    charts: PathBuf,
+    /// The program helm.
+    #[arg(long)]
+    helm: PathBuf,
+}
+
+impl Options {
+    /// This command for one suite, to run inside the stack.
+    fn args(&self, suite: &str) -> anyhow::Result<Vec<OsString>> {
+        let mut args: Vec<OsString> = ["products", "--suite", suite].map(Into::into).to_vec();
+        for (flag, path) in [("--charts", &self.charts), ("--helm", &self.helm)] {
+            args.extend([flag.into(), std::fs::canonicalize(path)?.into()]);
+        }
+        Ok(args)
+    }
 }
 
 /// A suite that runs on one stack.
@@ -60,9 +82,14 @@ const STACK: &str = "products";
 pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
     let released = &options.released;
     if let (true, Some(suite)) = (released.inside, options.suite) {
-        return inside(places, released, suite);
+        return inside(places, options, suite);
     }
-    ensure_made(released.files(), "make release")?;
+    ensure!(
+        released.images.is_some(),
+        "--images: the images of the release, which the Pods pull"
+    );
+    let files = released.files().into_iter().chain([&options.charts, &options.helm]);
+    ensure_made(files.chain(&released.images), "make test-e2e-release")?;
     let places = places.named(STACK);
     let watch = Stopwatch::start();
     let suites = options
@@ -71,11 +98,7 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
     for suite in suites {
         let name = suite.to_possible_value();
         let name = name.as_ref().map_or("", PossibleValue::get_name);
-        if !released.prove(
-            &places,
-            || Ok(()),
-            ["products", "--suite", name].map(Into::into).to_vec(),
-        )? {
+        if !released.prove(&places, || Ok(()), options.args(name)?)? {
             return Ok(ExitCode::FAILURE);
         }
     }
@@ -83,13 +106,21 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-fn inside(places: &Places, released: &Released, suite: Suite) -> anyhow::Result<ExitCode> {
-    let stack = Stack::new(places, None);
-    let candidate = Candidate::read(&released.release, &released.binary)?;
-    instance::set_image(places, &candidate.image_name()?, &released.binary)?;
+fn inside(places: &Places, options: &Options, suite: Suite) -> anyhow::Result<ExitCode> {
+    let (stack, released) = (Stack::new(places, None), &options.released);
     Ok(exit_code(match suite {
-        Suite::Addresses => hold(ipam::CLAIMS, |proof| proof(&stack, &candidate)),
-        Suite::Machines => hold(machines::CLAIMS, |proof| proof(&stack, &released.release)),
+        Suite::Addresses => {
+            let candidate = Candidate::read(&stack, &released.release, &released.binary)?;
+            hold(ipam::CLAIMS, |proof| proof(&stack, &candidate))
+        }
+        Suite::Machines => {
+            let candidate = machines::Candidate {
+                written: Written::of(&stack, &released.release)?,
+                charts: &options.charts,
+                helm: &options.helm,
+            };
+            hold(machines::CLAIMS, |proof| proof(&stack, &candidate))
+        }
     }))
 }
 

@@ -8,21 +8,21 @@ use serde_json::Value;
 use crate::claims::stack::Stack;
 
 /// Namespace of both charts.
-pub(super) const NAMESPACE: &str = "metal3-system";
-pub(super) const DEFINITIONS: &str = "metal3-rs-crds";
-pub(super) const PROGRAM: &str = "metal3-rs";
+pub(crate) const NAMESPACE: &str = "metal3-system";
+pub(crate) const DEFINITIONS: &str = "metal3-rs-crds";
+pub(crate) const PROGRAM: &str = "metal3-rs";
 
-pub(super) struct Helm<'a> {
-    pub(super) stack: &'a Stack,
+pub(crate) struct Helm<'a> {
+    pub(crate) stack: &'a Stack,
     /// The program.
-    pub(super) helm: &'a Path,
+    pub(crate) helm: &'a Path,
     /// The folder of the charts.
-    pub(super) charts: &'a Path,
+    pub(crate) charts: &'a Path,
 }
 
 impl Helm<'_> {
     /// Runs helm in the namespace of the charts.
-    pub(super) fn run(&self, arguments: &[&str], input: Option<&str>) -> anyhow::Result<String> {
+    pub(crate) fn run(&self, arguments: &[&str], input: Option<&str>) -> anyhow::Result<String> {
         let program = self.helm.to_str().context("the path of helm is not text")?;
         let own = ["--namespace", NAMESPACE];
         self.stack.run(program, &[arguments, &own].concat(), input)
@@ -33,7 +33,7 @@ impl Helm<'_> {
     }
 
     /// `install` or `upgrade` of a chart.
-    pub(super) fn apply(&self, verb: &str, chart: &str, more: &[&str], values: Option<&Value>) -> anyhow::Result<()> {
+    pub(crate) fn apply(&self, verb: &str, chart: &str, more: &[&str], values: Option<&Value>) -> anyhow::Result<()> {
         let folder = self.chart(chart);
         let folder = folder.to_str().context("the path of the charts is not text")?;
         let mut arguments = vec![verb, chart, folder];
@@ -47,12 +47,12 @@ impl Helm<'_> {
     }
 
     /// The objects of the installed release, as YAML.
-    pub(super) fn manifest(&self, chart: &str) -> anyhow::Result<String> {
+    pub(crate) fn manifest(&self, chart: &str) -> anyhow::Result<String> {
         self.run(&["get", "manifest", chart], None)
     }
 
     /// The names of these objects that exist.
-    pub(super) fn existing(&self, manifest: &str) -> anyhow::Result<Vec<String>> {
+    pub(crate) fn existing(&self, manifest: &str) -> anyhow::Result<Vec<String>> {
         let arguments = ["get", "--ignore-not-found", "--output=name", "--filename", "-"];
         let names = self.stack.run("kubectl", &arguments, Some(manifest))?;
         Ok(names.lines().map(str::to_owned).collect())

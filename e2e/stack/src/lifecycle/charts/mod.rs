@@ -1,7 +1,7 @@
 //! The suite about the Helm charts: the real helm installs, upgrades, rolls back and uninstalls them while hosts of a real
 //! Ironic run. According to Ironic's log none of it touches a host.
 
-mod helm;
+pub(crate) mod helm;
 mod hosts;
 
 use std::collections::BTreeMap;
@@ -242,7 +242,7 @@ fn uninstalled(charts: &Charts<'_>) -> Proof {
     ensure!(granted(charts)? == addresses, "addresses are missing");
     let left = charts.helm.existing(&manifest)?;
     ensure!(left.is_empty(), "helm left {left:?}");
-    let left = left_in_namespace(charts.stack)?;
+    let left = left_in_namespace(charts.stack, NAMESPACE)?;
     // They are created by processes: Leases by the program, and the Secret of a certificate by cert-manager.
     let is_created_later = |own: &String| own.starts_with("Lease/") || own == "Secret/metal3-webhook-service-cert";
     ensure!(left.iter().all(is_created_later), "left in {NAMESPACE}: {left:?}");
@@ -252,12 +252,12 @@ fn uninstalled(charts: &Charts<'_>) -> Proof {
     ))
 }
 
-/// The objects in the namespace of the release, except those that Kubernetes puts into each: a CA and an account.
-fn left_in_namespace(stack: &Stack) -> anyhow::Result<Vec<String>> {
+/// The objects in a namespace, except those that Kubernetes puts into each: a CA and an account.
+pub(crate) fn left_in_namespace(stack: &Stack, namespace: &str) -> anyhow::Result<Vec<String>> {
     let kinds = "pods,replicasets,deployments,services,leases,secrets,configmaps,serviceaccounts,roles,rolebindings,\
                  networkpolicies,poddisruptionbudgets,certificates.cert-manager.io,issuers.cert-manager.io";
     let mut left = Vec::new();
-    for object in list(stack, NAMESPACE, kinds)? {
+    for object in list(stack, namespace, kinds)? {
         let (kind, own) = (object["kind"].as_str().unwrap_or_default(), name(&object));
         let of_kubernetes = [("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")];
         // The record of the other chart, which is still installed.

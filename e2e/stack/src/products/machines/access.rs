@@ -1,12 +1,12 @@
 //! The claim about the permissions of the manager of clusters and machines.
 
 use std::fs;
-use std::path::Path;
 
 use anyhow::ensure;
 use metal3_ledger::{Grants, Log, Target};
 use serde_json::Value;
 
+use super::Candidate;
 use crate::claim::Proof;
 use crate::claims::stack::Stack;
 use crate::products::access::is_admission_only;
@@ -107,7 +107,7 @@ pub(crate) const MACHINES: Account = Account {
     unused_grants: UNUSED,
 };
 
-pub(super) fn grants_are_used(stack: &Stack, _: &Path) -> Proof {
+pub(super) fn grants_are_used(stack: &Stack, _: &Candidate<'_>) -> Proof {
     let used = used(stack, &MACHINES, &[])?;
     let known = MACHINES.unused_grants.iter().map(|(known, _)| *known);
     let obsolete: Vec<&str> = known

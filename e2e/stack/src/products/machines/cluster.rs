@@ -1,14 +1,13 @@
 //! The life cycle of a cluster.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use super::template::{self, CLUSTER, HOSTS, count};
-use super::{MANAGERS, NAMESPACE, host_simulator};
+use super::{Candidate, MANAGERS, NAMESPACE, host_simulator};
 use crate::claim::Proof;
 use crate::claims::stack::Stack;
 use crate::products::load::{list, name};
@@ -17,9 +16,9 @@ use crate::wait::{Stopwatch, until};
 /// A rollout of a few machines, which involves several managers.
 const LONG: Duration = Duration::from_secs(480);
 
-pub(super) fn runs(stack: &Stack, _: &Path) -> Proof {
+pub(super) fn runs(stack: &Stack, candidate: &Candidate<'_>) -> Proof {
     template::set(stack)?;
-    let manifest = template::manifest(stack)?;
+    let manifest = template::manifest(stack, &candidate.written)?;
     let watch = Stopwatch::start();
     host_simulator::while_simulated(stack, || {
         stack.run("kubectl", &["apply", "--filename", "-"], Some(&manifest))?;
@@ -83,7 +82,7 @@ pub(crate) fn matched(stack: &Stack, machine: &Value, hosts: &[Value]) -> anyhow
     Ok(id)
 }
 
-pub(super) fn events_reported(stack: &Stack, _: &Path) -> Proof {
+pub(super) fn events_reported(stack: &Stack, _: &Candidate<'_>) -> Proof {
     let wanted = [
         "AssociateBareMetalHostSuccess",
         "Metal3DataSecretsReady",
@@ -105,7 +104,7 @@ pub(super) fn events_reported(stack: &Stack, _: &Path) -> Proof {
     Ok(reasons.into_iter().collect::<Vec<_>>().join(" "))
 }
 
-pub(super) fn scaled(stack: &Stack, _: &Path) -> Proof {
+pub(super) fn scaled(stack: &Stack, _: &Candidate<'_>) -> Proof {
     let scale = |replicas: &str| {
         let args = ["--namespace", NAMESPACE, "scale", "machinedeployment", CLUSTER];
         let mut args = args.to_vec();
@@ -204,7 +203,7 @@ fn is_of_users(secret: &Value) -> bool {
     name.ends_with("-bmc") || name == format!("{CLUSTER}-kubeconfig")
 }
 
-pub(super) fn deleted(stack: &Stack, _: &Path) -> Proof {
+pub(super) fn deleted(stack: &Stack, _: &Candidate<'_>) -> Proof {
     let watch = Stopwatch::start();
     host_simulator::while_simulated(stack, || {
         stack.kubectl(&["--namespace", NAMESPACE, "delete", "cluster", CLUSTER, "--wait=false"])?;

@@ -3,6 +3,7 @@
 
 pub(crate) mod access;
 pub(crate) mod cluster;
+mod flavours;
 pub(crate) mod host_simulator;
 pub(crate) mod template;
 
@@ -12,6 +13,8 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
 use super::load::list;
+use super::removed;
+use super::written::Written;
 use crate::claim::{Claim, Proof};
 use crate::claims::stack::Stack;
 use crate::repository::{self, Kind, Release};
@@ -21,11 +24,22 @@ use crate::wait::Stopwatch;
 pub(crate) const NAMESPACE: &str = "metal";
 /// Namespace of the managers.
 const MANAGERS: &str = "capm3-system";
+/// Cluster API's three providers and two of the release.
+const ALL: &str =
+    "--core cluster-api --bootstrap kubeadm --control-plane kubeadm --infrastructure metal3 --ipam metal3";
 
-/// Proves a claim on the release in a directory.
-type Check = fn(&Stack, &Path) -> Proof;
+/// A release under test.
+pub(crate) struct Candidate<'a> {
+    pub(crate) written: Written,
+    /// The folder of its charts, and the program helm.
+    pub(crate) charts: &'a Path,
+    pub(crate) helm: &'a Path,
+}
 
-/// With the release in a directory. In this order: each claim starts with the state that the previous one left.
+/// Proves a claim on a release.
+type Check = fn(&Stack, &Candidate<'_>) -> Proof;
+
+/// In this order: each claim starts with the state that the previous one left.
 pub(super) const CLAIMS: &[Claim<Check>] = &[
     (
         "clusterctl_init_installs_machines_and_addresses_next_to_cluster_api",
@@ -46,11 +60,26 @@ pub(super) const CLAIMS: &[Claim<Check>] = &[
         "each_permission_is_used_or_explained_and_no_request_was_forbidden",
         access::grants_are_used,
     ),
+    // Afterwards the release is not installed.
+    (
+        "each_flavour_is_generated_and_what_the_cluster_serves_is_admitted",
+        flavours::generated,
+    ),
+    (
+        "clusterctl_delete_leaves_definitions_namespaces_and_the_objects_of_users",
+        removed::by_clusterctl,
+    ),
+    (
+        "helm_installs_the_charts_and_uninstalls_them",
+        removed::installed_by_helm,
+    ),
 ];
 
-fn install(stack: &Stack, release: &Path) -> Proof {
-    host_kinds(stack, release)?;
-    initialized(stack, release)
+fn install(stack: &Stack, candidate: &Candidate<'_>) -> Proof {
+    host_kinds(stack, &candidate.written.file("hosts-components.yaml"))?;
+    let watch = Stopwatch::start();
+    candidate.written.init(stack, ALL)?;
+    five_installed(stack, &watch)
 }
 
 /// Adds both providers of a release to the clusterctl repository under a version.
@@ -99,7 +128,7 @@ fn templates(release: &Path) -> anyhow::Result<Vec<PathBuf>> {
 /// The components of a file, with the version as image tag.
 pub(crate) fn tagged(path: &Path, version: &str) -> anyhow::Result<String> {
     let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
-    let image = super::release::image(&text)?;
+    let image = crate::fresh::image(&text)?;
     let name = image.rsplit_once(':').map_or(image, |(name, _)| name);
     Ok(text.replace(image, &format!("{name}:{version}")))
 }
@@ -108,10 +137,11 @@ pub(crate) fn tagged(path: &Path, version: &str) -> anyhow::Result<String> {
 pub(crate) fn initialized(stack: &Stack, release: &Path) -> Proof {
     publish(stack, release, super::release::FIRST)?;
     let watch = Stopwatch::start();
-    init(
-        stack,
-        "--core cluster-api --bootstrap kubeadm --control-plane kubeadm --infrastructure metal3 --ipam metal3",
-    )?;
+    init(stack, ALL)?;
+    five_installed(stack, &watch)
+}
+
+fn five_installed(stack: &Stack, watch: &Stopwatch) -> Proof {
     let took = watch.elapsed();
     let deployments = list(stack, MANAGERS, "deployments")?;
     let deployment = deployments.first().context("no Deployment")?;
@@ -128,18 +158,22 @@ pub(crate) fn initialized(stack: &Stack, release: &Path) -> Proof {
 
 /// `clusterctl init` of these providers.
 pub(crate) fn init(stack: &Stack, providers: &str) -> anyhow::Result<()> {
-    // clusterctl deletes the namespace of its cert-manager check asynchronously; the next check would collide.
-    stack.kubectl(&["wait", "--for=delete", "namespace/cert-manager-test", "--timeout=120s"])?;
+    wait_for_test(stack)?;
     let args = ["init", "--wait-providers"]
         .into_iter()
         .chain(providers.split_whitespace());
     stack.run("clusterctl", &args.collect::<Vec<_>>(), None).map(drop)
 }
 
+/// clusterctl deletes the namespace of its cert-manager check asynchronously; the next check would collide.
+pub(crate) fn wait_for_test(stack: &Stack) -> anyhow::Result<()> {
+    let args = ["wait", "--for=delete", "namespace/cert-manager-test", "--timeout=120s"];
+    stack.kubectl(&args).map(drop)
+}
+
 /// The CRDs of hosts, without their manager.
-fn host_kinds(stack: &Stack, release: &Path) -> anyhow::Result<()> {
-    let path = release.join("hosts-components.yaml");
-    let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+fn host_kinds(stack: &Stack, path: &Path) -> anyhow::Result<()> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
     let is_kind = |document: &&str| document.contains("\nkind: CustomResourceDefinition\n");
     let kinds: Vec<&str> = text.split("---\n").filter(is_kind).collect();
     ensure!(!kinds.is_empty(), "{} defines no kind", path.display());
@@ -147,7 +181,7 @@ fn host_kinds(stack: &Stack, release: &Path) -> anyhow::Result<()> {
     stack.run("kubectl", &args, Some(&kinds.join("---\n"))).map(drop)
 }
 
-fn answers(stack: &Stack, _: &Path) -> Proof {
+fn answers(stack: &Stack, _: &Candidate<'_>) -> Proof {
     let namespace = stack.create_namespace("answers")?;
     let older = |spec: Value| {
         json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "Metal3MachineTemplate",
