@@ -263,6 +263,17 @@ e2e-chart: stack-tools release program chart ## install, upgrade, roll back and 
 	@helm=$$($(STACK) tool helm) && $(STACK) charts --release $(RELEASE) --binary $(PROGRAM) --charts "$(CHARTS)" --helm "$$helm" \
 	  --ironic e2e/ironic/ironic.sh --labhosts $(CARGO_BIN)/labhosts
 
+# WRITE=1: write what was seen into docs/install.md, instead of comparing it. ONLY: a part of the names of claims.
+.PHONY: e2e-install
+e2e-install: STACK_NAME = install
+e2e-install: PROFILE = dev
+e2e-install: in-stack-release ## run the lines of README.md on the real parts, and what wrong inputs look like, as docs/install.md has it (WRITE=1, ONLY)
+	@e2e/ironic/ironic.sh python >/dev/null
+	@cargo build --quiet --locked --bin labhosts
+	@$(STACK) tool helm >/dev/null
+	@$(STACK) installation --release $(IN_STACK_RELEASE) --binary $(PROGRAM) --images $(IN_STACK_IMAGES) \
+	  --ironic e2e/ironic/ironic.sh --labhosts $(CARGO_BIN)/labhosts --readme README.md --page docs/install.md $(if $(WRITE),--write) $(addprefix --only ,$(ONLY))
+
 # UPSTREAM_BIN: folder of the Go managers and their manifests. WAY: scale or upgrade; default: both.
 SWAP_REPORT ?= $(or $(CARGO_TARGET_DIR),target)/swap.md
 .PHONY: e2e-swap

@@ -79,7 +79,7 @@ impl Released {
         let image = image(&text)?;
         ["", NEXT]
             .iter()
-            .try_for_each(|suffix| registry::push(places, images, image, suffix))
+            .try_for_each(|suffix| push(places, images, image, suffix))
     }
 
     fn again(&self, places: &Places, suite: Vec<OsString>) -> anyhow::Result<Vec<OsString>> {
@@ -114,5 +114,36 @@ pub(crate) fn ensure_made<'a>(files: impl IntoIterator<Item = &'a PathBuf>, by: 
     for file in files {
         ensure!(file.exists(), "{} is missing: run `{by}`", file.display());
     }
+    Ok(())
+}
+
+/// Copies the images of a release into the registry, under the name that a manifest has for them: `HOST/NAME@sha256:…`.
+/// `suffix` makes it another name.
+fn push(places: &Places, layout: &Path, image: &str, suffix: &str) -> anyhow::Result<()> {
+    let (name, digest) = image
+        .split_once('@')
+        .with_context(|| format!("the release has {image}, which is not an image by digest"))?;
+    let here = name.starts_with(&format!("{}/", registry::ADDRESS));
+    ensure!(
+        here,
+        "the release has {image}, and the registry of a stack is {}",
+        registry::ADDRESS
+    );
+    let xtask = std::env::current_exe()?.with_file_name("xtask");
+    let name = format!("{name}{suffix}");
+    let args = [
+        xtask.as_os_str(),
+        "push".as_ref(),
+        layout.as_os_str(),
+        "--registry".as_ref(),
+        name.as_ref(),
+    ];
+    let pushed = instance::command(places, &args)?.output().context("running xtask")?;
+    let output = String::from_utf8_lossy(&pushed.stdout);
+    ensure!(
+        pushed.status.success() && output.trim() == format!("{name}@{digest}"),
+        "{image} was not pushed: {output}{}",
+        String::from_utf8_lossy(&pushed.stderr)
+    );
     Ok(())
 }

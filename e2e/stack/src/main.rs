@@ -14,6 +14,7 @@ mod components;
 mod facts;
 mod families;
 mod fresh;
+mod helm;
 mod instance;
 mod lifecycle;
 mod namespaces;
@@ -107,6 +108,8 @@ enum Command {
     Lifecycle(lifecycle::Options),
     /// Prove the suite of the Helm charts on a fresh stack: hosts of a real Ironic, and the real helm.
     Charts(lifecycle::charts::Options),
+    /// Prove the suite of an installation on a fresh stack: the lines of README.md, and what wrong inputs look like.
+    Installation(lifecycle::installation::Options),
     /// Switch a live installation of the Go managers to this project's and back, and judge what happened.
     Swap(lifecycle::swap::Options),
     /// Run scripts of e2e/scenarios on a fresh stack, with machines of a real Ironic.
@@ -152,6 +155,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Products(options) => products::prove(&places, &options),
         Command::Lifecycle(options) => lifecycle::prove(&places, &options),
         Command::Charts(options) => lifecycle::charts::prove(&places, &options),
+        Command::Installation(options) => lifecycle::installation::prove(&places, &options),
         Command::Swap(options) => lifecycle::swap::prove(&places, &options),
         Command::Scenarios(options) => lifecycle::script::prove(&places, &options),
         Command::Facts(options) => facts::write(&places, &options).map(|()| ExitCode::SUCCESS),

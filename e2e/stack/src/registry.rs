@@ -2,12 +2,11 @@
 
 use std::fs;
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 
 use crate::components::Component;
-use crate::instance;
 use crate::places::Places;
 
 /// On the loopback interface of the stack's network: there tools and kubelet need no certificate.
@@ -48,34 +47,4 @@ pub(crate) fn stored(places: &Places, digest: &str) -> anyhow::Result<PathBuf> {
     let two = hex.get(..2).context("an empty digest")?;
     let folder = storage(places).join("docker/registry/v2/blobs/sha256");
     Ok(folder.join(two).join(hex).join("data"))
-}
-
-/// Copies the images of a release into the registry, under the name that a manifest has for them: `HOST/NAME@sha256:…`.
-/// `suffix` makes it another name.
-pub(crate) fn push(places: &Places, layout: &Path, image: &str, suffix: &str) -> anyhow::Result<()> {
-    let (name, digest) = image
-        .split_once('@')
-        .with_context(|| format!("the release has {image}, which is not an image by digest"))?;
-    let here = name.starts_with(&format!("{ADDRESS}/"));
-    ensure!(
-        here,
-        "the release has {image}, and the registry of a stack is {ADDRESS}"
-    );
-    let xtask = std::env::current_exe()?.with_file_name("xtask");
-    let name = format!("{name}{suffix}");
-    let args = [
-        xtask.as_os_str(),
-        "push".as_ref(),
-        layout.as_os_str(),
-        "--registry".as_ref(),
-        name.as_ref(),
-    ];
-    let pushed = instance::command(places, &args)?.output().context("running xtask")?;
-    let output = String::from_utf8_lossy(&pushed.stdout);
-    ensure!(
-        pushed.status.success() && output.trim() == format!("{name}@{digest}"),
-        "{image} was not pushed: {output}{}",
-        String::from_utf8_lossy(&pushed.stderr)
-    );
-    Ok(())
 }

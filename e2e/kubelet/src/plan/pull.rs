@@ -321,7 +321,7 @@ mod tests {
             user: Some((65532, 65532)),
         };
         assert_eq!((runs, archives), (expected, vec!["sha256:1".to_owned()]));
-        for (text, user_of) in [("", Ok(None)), ("7", Ok(Some((7, 0)))), ("nobody", Err(()))] {
+        for (text, user_of) in [("", Ok(None)), ("7", Ok(Some((7, 0)))), ("metal3", Err(()))] {
             assert_eq!(user(text).map_err(|_| ()), user_of, "{text}");
         }
         assert!(configuration(b"{}").is_err());

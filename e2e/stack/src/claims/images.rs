@@ -3,7 +3,7 @@
 //! The images are written by `umoci` and pushed by `skopeo`.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
 
@@ -20,7 +20,7 @@ const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 /// Where the image has its program, and a file of its own.
 const PROGRAM: &str = "/server/run";
 const OWN: &str = "/own/name";
-const USER: u32 = 4321;
+const USER: &str = "4321";
 /// The reason of a container whose image cannot be pulled.
 const NOT_PULLED: &str = "ImagePullBackOff";
 
@@ -153,7 +153,7 @@ pub(super) fn an_image_by_digest_is_pulled_unpacked_and_run_as_it_says(stack: &S
         "{report}"
     );
     ensure!(
-        report["variables"]["FROM"] == "image" && report["user"] == USER.to_string(),
+        report["variables"]["FROM"] == "image" && report["user"] == USER,
         "{report}"
     );
     ensure!(file(&plain, OWN)? == "pulled", "{OWN} is not that of the image");
@@ -232,12 +232,8 @@ impl Between {
 
 fn pass(mut client: TcpStream, digest: &str) -> anyhow::Result<()> {
     let mut head = Vec::new();
-    for byte in Read::by_ref(&mut client).bytes() {
-        head.push(byte?);
-        if head.ends_with(b"\r\n\r\n") {
-            break;
-        }
-    }
+    let mut lines = BufReader::new(client.try_clone()?);
+    while !head.ends_with(b"\r\n\r\n") && lines.read_until(b'\n', &mut head)? > 0 {}
     let head = String::from_utf8(head)?.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
     let mut registry = TcpStream::connect(registry::ADDRESS)?;
     registry.write_all(head.as_bytes())?;

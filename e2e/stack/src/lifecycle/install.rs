@@ -11,7 +11,7 @@ use super::fleet::Fleet;
 use crate::claim::Proof;
 use crate::claims::stack::Stack;
 use crate::products::machines::{NAMESPACE, template};
-use crate::products::release::FIRST;
+use crate::products::written::FIRST;
 use crate::products::{load, machines};
 use crate::wait::Stopwatch;
 

@@ -25,6 +25,7 @@ mod fleet;
 mod foreign;
 mod ignition;
 mod install;
+pub(crate) mod installation;
 mod kills;
 mod labels;
 mod mirror;

@@ -12,7 +12,7 @@ use crate::claim::Proof;
 use crate::claims::stack::Stack;
 use crate::products::load::{list, name};
 use crate::products::machines::{NAMESPACE, init, publish};
-use crate::products::release::NEXT;
+use crate::products::written::NEXT;
 use crate::wait::{Stopwatch, until};
 
 /// The number of change feed listings after which the host manager has read all nodes.

@@ -86,3 +86,20 @@ pub(crate) fn has_address(claim: &Value) -> bool {
         .as_str()
         .is_some_and(|name| !name.is_empty())
 }
+
+/// The objects in a namespace, except those that Kubernetes puts into each: a CA and an account.
+pub(crate) fn left_in_namespace(stack: &Stack, namespace: &str) -> anyhow::Result<Vec<String>> {
+    let kinds = "pods,replicasets,deployments,services,leases,secrets,configmaps,serviceaccounts,roles,rolebindings,\
+                 networkpolicies,poddisruptionbudgets,certificates.cert-manager.io,issuers.cert-manager.io";
+    let mut left = Vec::new();
+    for object in list(stack, namespace, kinds)? {
+        let (kind, own) = (object["kind"].as_str().unwrap_or_default(), name(&object));
+        let of_kubernetes = [("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")];
+        // The record of the other chart, which is still installed.
+        let of_helm = object["type"] == "helm.sh/release.v1";
+        if !of_kubernetes.contains(&(kind, own.as_str())) && !of_helm {
+            left.push(format!("{kind}/{own}"));
+        }
+    }
+    Ok(left)
+}

@@ -15,10 +15,6 @@ pub(super) struct Candidate {
     program: PathBuf,
 }
 
-/// The installed version, and the version of the upgrade.
-pub(crate) const FIRST: &str = "v1.15.0";
-pub(crate) const NEXT: &str = "v1.15.1";
-
 impl Candidate {
     pub(super) fn read(stack: &Stack, folder: &Path, program: &Path) -> anyhow::Result<Self> {
         let self_managed = folder.join("ipam-components-self-managed.yaml");

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
-use super::release::NEXT;
 use crate::claims::stack::Stack;
 use crate::fresh;
 use crate::repository;
 
+/// The installed version, and the version of the upgrade.
+pub(crate) const FIRST: &str = "v1.15.0";
+pub(crate) const NEXT: &str = "v1.15.1";
 /// The providers of a release: folder and file.
 const PROVIDERS: [(&str, &str); 2] = [
     ("infrastructure-metal3", "infrastructure-components.yaml"),
@@ -59,7 +61,7 @@ impl Written {
 
     /// `clusterctl init` of these providers.
     pub(crate) fn init(&self, stack: &Stack, providers: &str) -> anyhow::Result<()> {
-        super::machines::wait_for_test(stack)?;
+        wait_for_test(stack)?;
         let args = ["init", "--wait-providers"]
             .into_iter()
             .chain(providers.split_whitespace());
@@ -119,4 +121,27 @@ impl Written {
 pub(crate) fn next_image(image: &str) -> anyhow::Result<String> {
     let (name, digest) = image.split_once('@').context("an image without a digest")?;
     Ok(format!("{name}{}@{digest}", fresh::NEXT))
+}
+
+/// All objects of a provider, by the label that clusterctl gives them.
+pub(crate) fn labelled(stack: &Stack, provider: &str) -> anyhow::Result<Vec<String>> {
+    let kinds = stack.kubectl(&["api-resources", "--verbs=list", "--output=name"])?;
+    let kinds: Vec<&str> = kinds.split_whitespace().collect();
+    let selector = format!("--selector=cluster.x-k8s.io/provider={provider}");
+    let names = stack.kubectl(&["get", &kinds.join(","), "--all-namespaces", "--output=name", &selector])?;
+    Ok(names.lines().map(str::to_owned).collect())
+}
+
+/// clusterctl deletes a role of the cluster only when its name begins with the namespace of the provider, which the names of the
+/// Go managers do not. This is the documented command for the rest.
+pub(crate) fn delete_roles(stack: &Stack, provider: &str) -> anyhow::Result<usize> {
+    let selector = format!("--selector=cluster.x-k8s.io/provider={provider}");
+    let deleted = stack.kubectl(&["delete", "clusterrole,clusterrolebinding", &selector, "--output=name"])?;
+    Ok(deleted.lines().count())
+}
+
+/// clusterctl deletes the namespace of its cert-manager check asynchronously; the next check would collide.
+pub(crate) fn wait_for_test(stack: &Stack) -> anyhow::Result<()> {
+    let args = ["wait", "--for=delete", "namespace/cert-manager-test", "--timeout=120s"];
+    stack.kubectl(&args).map(drop)
 }

@@ -4,8 +4,8 @@ use anyhow::ensure;
 use serde_json::{Value, json};
 
 use super::Charts;
-use super::helm::NAMESPACE as MANAGERS;
 use crate::claim::Proof;
+use crate::helm::NAMESPACE as MANAGERS;
 use crate::lifecycle::cluster::LONG;
 use crate::lifecycle::{install, upgrade};
 use crate::products::load::{list, name};

@@ -1,7 +1,6 @@
 //! The suite about the Helm charts: the real helm installs, upgrades, rolls back and uninstalls them while hosts of a real
 //! Ironic run. According to Ironic's log none of it touches a host.
 
-pub(crate) mod helm;
 mod hosts;
 
 use std::collections::BTreeMap;
@@ -19,12 +18,12 @@ use super::install;
 use crate::claim::{Claim, Proof, exit_code, report};
 use crate::claims::stack::Stack;
 use crate::fresh::{Released, ensure_made};
+use crate::helm::{DEFINITIONS, Helm, NAMESPACE, PROGRAM};
 use crate::places::Places;
-use crate::products::load::{claim, grants, has_address, list, name, pool};
+use crate::products::load::{claim, grants, has_address, left_in_namespace, list, name, pool};
 use crate::products::machines::init;
-use crate::products::release::NEXT;
+use crate::products::written::NEXT;
 use crate::wait::Stopwatch;
-use helm::{DEFINITIONS, Helm, NAMESPACE, PROGRAM};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -250,23 +249,6 @@ fn uninstalled(charts: &Charts<'_>) -> Proof {
         "{objects} objects are deleted, {} are left for the namespace; {done}",
         left.len()
     ))
-}
-
-/// The objects in a namespace, except those that Kubernetes puts into each: a CA and an account.
-pub(crate) fn left_in_namespace(stack: &Stack, namespace: &str) -> anyhow::Result<Vec<String>> {
-    let kinds = "pods,replicasets,deployments,services,leases,secrets,configmaps,serviceaccounts,roles,rolebindings,\
-                 networkpolicies,poddisruptionbudgets,certificates.cert-manager.io,issuers.cert-manager.io";
-    let mut left = Vec::new();
-    for object in list(stack, namespace, kinds)? {
-        let (kind, own) = (object["kind"].as_str().unwrap_or_default(), name(&object));
-        let of_kubernetes = [("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")];
-        // The record of the other chart, which is still installed.
-        let of_helm = object["type"] == "helm.sh/release.v1";
-        if !of_kubernetes.contains(&(kind, own.as_str())) && !of_helm {
-            left.push(format!("{kind}/{own}"));
-        }
-    }
-    Ok(left)
 }
 
 fn installed_again(charts: &Charts<'_>) -> Proof {

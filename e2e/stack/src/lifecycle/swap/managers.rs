@@ -16,7 +16,7 @@ use crate::lifecycle::install;
 use crate::products::load::{list, name};
 use crate::products::machines;
 use crate::products::machines::cluster::{Leader, leader, working};
-use crate::products::release::FIRST;
+use crate::products::written::FIRST;
 use crate::wait::until;
 
 /// Pods end within their grace period.

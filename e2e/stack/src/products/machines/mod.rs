@@ -5,6 +5,7 @@ pub(crate) mod access;
 pub(crate) mod cluster;
 mod flavours;
 pub(crate) mod host_simulator;
+mod removed;
 pub(crate) mod template;
 
 use std::path::{Path, PathBuf};
@@ -13,8 +14,7 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
 use super::load::list;
-use super::removed;
-use super::written::Written;
+use super::written::{FIRST, Written, wait_for_test};
 use crate::claim::{Claim, Proof};
 use crate::claims::stack::Stack;
 use crate::repository::{self, Kind, Release};
@@ -135,7 +135,7 @@ pub(crate) fn tagged(path: &Path, version: &str) -> anyhow::Result<String> {
 
 /// `clusterctl init` of Cluster API's three providers and two of the release.
 pub(crate) fn initialized(stack: &Stack, release: &Path) -> Proof {
-    publish(stack, release, super::release::FIRST)?;
+    publish(stack, release, FIRST)?;
     let watch = Stopwatch::start();
     init(stack, ALL)?;
     five_installed(stack, &watch)
@@ -163,12 +163,6 @@ pub(crate) fn init(stack: &Stack, providers: &str) -> anyhow::Result<()> {
         .into_iter()
         .chain(providers.split_whitespace());
     stack.run("clusterctl", &args.collect::<Vec<_>>(), None).map(drop)
-}
-
-/// clusterctl deletes the namespace of its cert-manager check asynchronously; the next check would collide.
-pub(crate) fn wait_for_test(stack: &Stack) -> anyhow::Result<()> {
-    let args = ["wait", "--for=delete", "namespace/cert-manager-test", "--timeout=120s"];
-    stack.kubectl(&args).map(drop)
 }
 
 /// The CRDs of hosts, without their manager.

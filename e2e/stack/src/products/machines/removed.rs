@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
-use super::load::{claim, has_address, list, name, pool};
-use super::machines::{Candidate, NAMESPACE};
+use super::{Candidate, NAMESPACE};
 use crate::claim::Proof;
 use crate::claims::stack::Stack;
-use crate::lifecycle::charts::helm::{self, Helm};
-use crate::lifecycle::charts::left_in_namespace;
+use crate::helm::{self, Helm};
+use crate::products::load::{claim, has_address, left_in_namespace, list, name, pool};
+use crate::products::written::{delete_roles, labelled};
 use crate::wait::{Stopwatch, until};
 
 const COMPONENTS: [&str; 2] = ["infrastructure-components.yaml", "ipam-components.yaml"];
@@ -19,25 +19,8 @@ const MANAGERS: [&str; 2] = ["capm3-system", "metal3-ipam-system"];
 /// A manager that stops writes its last status.
 const LONG: std::time::Duration = std::time::Duration::from_secs(180);
 
-/// All objects of a provider, by the label that clusterctl gives them.
-pub(super) fn labelled(stack: &Stack, provider: &str) -> anyhow::Result<Vec<String>> {
-    let kinds = stack.kubectl(&["api-resources", "--verbs=list", "--output=name"])?;
-    let kinds: Vec<&str> = kinds.split_whitespace().collect();
-    let selector = format!("--selector=cluster.x-k8s.io/provider={provider}");
-    let names = stack.kubectl(&["get", &kinds.join(","), "--all-namespaces", "--output=name", &selector])?;
-    Ok(names.lines().map(str::to_owned).collect())
-}
-
-fn is_kept(name: &String) -> bool {
+fn is_kept(name: &str) -> bool {
     name.starts_with("customresourcedefinition.") || name.starts_with("namespace/")
-}
-
-/// clusterctl deletes a role of the cluster only when its name begins with the namespace of the provider, which the names of the
-/// Go managers do not. This is the documented command for the rest.
-pub(super) fn delete_roles(stack: &Stack, provider: &str) -> anyhow::Result<usize> {
-    let selector = format!("--selector=cluster.x-k8s.io/provider={provider}");
-    let deleted = stack.kubectl(&["delete", "clusterrole,clusterrolebinding", &selector, "--output=name"])?;
-    Ok(deleted.lines().count())
 }
 
 /// The hosts, pools and Secrets of users.
