@@ -252,6 +252,7 @@ async fn session(options: Options, verbosity: Verbosity) -> Result<Session> {
         clock,
         metrics,
         verbosity: Some(verbosity),
+        dry_run: None,
         options,
     })
 }

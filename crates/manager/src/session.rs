@@ -11,7 +11,7 @@ use metal3_runtime::lease::Leadership;
 use metal3_runtime::logs::Verbosity;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::{Scope, WatchConfig};
-use metal3_runtime::write::Mode;
+use metal3_runtime::write::{DryRunObserver, Mode, WriteMode};
 use metal3_webhooks::destinations::Destinations;
 use tokio_util::sync::CancellationToken;
 
@@ -54,16 +54,18 @@ pub struct Session {
     pub metrics: Metrics,
     /// The log level; `None` without a log.
     pub verbosity: Option<Verbosity>,
+    /// Nothing is written, and what would be is reported here.
+    pub dry_run: Option<Arc<dyn DryRunObserver>>,
 }
 
 impl Session {
-    /// Whether the process writes.
+    /// Whether the process writes, and who learns of what it does not write.
     #[must_use]
-    pub const fn mode(&self) -> Mode {
-        if self.options.observe_only {
-            Mode::ObserveOnly
-        } else {
-            Mode::Perform
+    pub fn mode(&self) -> WriteMode {
+        match (&self.dry_run, self.options.observe_only) {
+            (Some(observer), _) => WriteMode::observed_by(Arc::clone(observer)),
+            (None, true) => Mode::ObserveOnly.into(),
+            (None, false) => Mode::Perform.into(),
         }
     }
 

@@ -359,7 +359,7 @@ impl<R: Role + Permits<verb::Get, Secret>> Remote<R> {
         let source = self.nodes.get(cluster).ok_or_else(waiting)?;
         // A watch that fails does not mean that another request fails.
         let connection = source.target.ok_or_else(|| source.error.unwrap_or_else(waiting))?;
-        let mode = self.nodes.source().reader.mode();
+        let mode = self.nodes.source().reader.write_mode();
         Ok((Writer::new(connection.client, mode), source.cache))
     }
 }

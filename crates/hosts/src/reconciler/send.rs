@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::ids::NodeUuid;
 use metal3_domain::uri::public_text;
 use metal3_ironic::calls::{NodeRef, hardware, node, port, provision, state};
@@ -73,6 +74,8 @@ impl Executor<'_> {
         let (verb, impact) = (order.request.verb(), order.request.impact());
         if self.writer.mode() == Mode::ObserveOnly {
             tracing::info!(host = %self.key, verb, ?impact, "dry run: request to Ironic not sent");
+            let interrupts = matches!(impact, Impact::Interrupts | Impact::Erases);
+            self.writer.leave_out_order::<BareMetalHost>(self.key, verb, interrupts);
             return Ok(Outcome::DryRun);
         }
         let send_permit = match observed.send_permit.take() {

@@ -71,6 +71,13 @@ impl<'a> Act<'a> {
     ) -> Result<Option<Next>, Fault> {
         if self.writer.mode() == Mode::ObserveOnly && matches!(step, Step::Create | Step::Delete(_)) {
             tracing::info!(subscription = %self.key, "dry run: request to Ironic not sent");
+            let verb = if matches!(step, Step::Create) {
+                "create subscription"
+            } else {
+                "delete subscription"
+            };
+            self.writer
+                .leave_out_order::<BMCEventSubscription>(self.key, verb, false);
             return Ok(Some(Next::Done));
         }
         match step {

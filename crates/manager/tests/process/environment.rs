@@ -35,7 +35,6 @@ use metal3_runtime::guard::{self, Guard};
 use metal3_runtime::lease::Leadership;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::{Scope, Watch};
-use metal3_runtime::write::Mode;
 use metal3_sim_cluster::{Cluster, Options};
 use metal3_webhooks::related_objects::NoRelatedObjects;
 use metal3_webhooks::table::IPAM;
@@ -91,7 +90,7 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
     let cache: SharedCache<IPPool> = SharedCache::default();
     let (client, clock) = (session.client.clone(), Arc::clone(&session.clock));
     let watch = Watch::whole::<Counting>(client, cache.clone(), &(), Scope::everywhere(), clock);
-    let (pulse, count, mode) = (watch.health(), count(), session.mode());
+    let (pulse, count, observe_only) = (watch.health(), count(), session.options.observe_only);
     let watch: Task = Box::new(|stop| Box::pin(watch.run(stop)));
     let controllers: Task = Box::new(move |stop| {
         Box::pin(async move {
@@ -103,7 +102,7 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
                 },
                 ..ConfigMap::default()
             };
-            if mode == Mode::Perform {
+            if !observe_only {
                 // With a second replica it exists already.
                 drop(written.create(&PostParams::default(), &object).await);
             }
@@ -226,6 +225,7 @@ impl TestCluster {
             clock: Arc::clone(&self.clock),
             metrics: metrics.clone(),
             verbosity: None,
+            dry_run: None,
         };
         let process = Process::new(session, products);
         let probes = admin::health(&process.alive, &process.ready);

@@ -204,6 +204,7 @@ impl<C: Reconciler> WorkerContext<C> {
             Mode::Perform => ended,
             Mode::ObserveOnly => ended.observed(),
         };
+        writer.report_reconcile(self.name, item.key(), ended.failure());
         let took = self.clock.monotonic().since(began);
         let is_new_reason = self.count_wait(item.key(), &ended);
         reconcile::log(self.name, item.taken(), &ended, is_new_reason, took);

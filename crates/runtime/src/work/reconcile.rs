@@ -45,6 +45,15 @@ impl Ended {
         }
     }
 
+    /// The report of the failure, if it failed.
+    pub(super) fn failure(&self) -> Option<String> {
+        match self {
+            Self::Ok(_) => None,
+            Self::Failed(fault) => Some(fault.report()),
+            Self::Panicked(message) => Some(message.clone()),
+        }
+    }
+
     /// The error category, if it failed.
     pub(super) const fn category(&self) -> Option<&'static str> {
         match self {

@@ -7,10 +7,12 @@
 //! The invariant: a write is reported as done or as rejected only where the server states it. Everything else is
 //! [`WriteErrorKind::OutcomeUnknown`], and the next reconcile has to observe.
 //!
-//! In [`Mode::ObserveOnly`] nothing is sent: each effect is logged as one line and counts as not done.
+//! In [`Mode::ObserveOnly`] nothing is sent: each effect is logged as one line, given to a [`DryRunObserver`] if there is one, and
+//! counts as not done.
 
 mod apply;
 mod difference;
+mod dry_run;
 mod effect;
 mod error;
 mod label;
@@ -18,6 +20,7 @@ mod read;
 mod target;
 mod writer;
 
+pub use dry_run::{DryRunObserver, WriteMode};
 pub use effect::Effect;
 pub use error::{WriteError, WriteErrorKind};
 pub use label::LabelChange;

@@ -1,5 +1,6 @@
 //! The requests of a writer.
 
+use std::fmt;
 use std::marker::PhantomData;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -13,6 +14,7 @@ use crate::cache::{AnswerContent, Identity, Key};
 use crate::patch::MergePatch;
 use crate::queue::RequestSource;
 
+use super::dry_run::WriteMode;
 use super::effect::Effect;
 use super::error::{WriteError, WriteErrorKind};
 use super::target::{Expected, PendingWrite, Writable, WriteTarget};
@@ -55,7 +57,7 @@ impl<K> Written<K> {
 /// Writes with the permissions of role `R`, for one key or without a source. Cheap to clone.
 pub struct Writer<R> {
     pub(super) client: kube::Client,
-    mode: Mode,
+    mode: WriteMode,
     source: Option<RequestSource>,
     role: PhantomData<R>,
 }
@@ -64,7 +66,7 @@ impl<R> Clone for Writer<R> {
     fn clone(&self) -> Self {
         Self {
             client: self.client.clone(),
-            mode: self.mode,
+            mode: self.mode.clone(),
             source: self.source.clone(),
             role: PhantomData,
         }
@@ -74,10 +76,10 @@ impl<R> Clone for Writer<R> {
 impl<R: Role> Writer<R> {
     /// Writes through `client`, without a source.
     #[must_use]
-    pub const fn new(client: kube::Client, mode: Mode) -> Self {
+    pub fn new(client: kube::Client, mode: impl Into<WriteMode>) -> Self {
         Self {
             client,
-            mode,
+            mode: mode.into(),
             source: None,
             role: PhantomData,
         }
@@ -95,7 +97,28 @@ impl<R: Role> Writer<R> {
     /// Whether writes are sent.
     #[must_use]
     pub const fn mode(&self) -> Mode {
-        self.mode
+        self.mode.mode
+    }
+
+    /// The same mode, with who learns of a dry run: for a writer of another cluster.
+    #[must_use]
+    pub fn write_mode(&self) -> WriteMode {
+        self.mode.clone()
+    }
+
+    /// Reports a request to another system, for this object, that a dry run does not send. `interrupts`: it may interrupt or
+    /// erase a machine.
+    pub fn leave_out_order<K: Writable>(&self, object: &Key, verb: &'static str, interrupts: bool) {
+        if let Some(observer) = &self.mode.observer {
+            observer.order(&K::kind(&()), object, verb, interrupts);
+        }
+    }
+
+    /// Reports the end of a reconcile of a dry run; `failure` says why what it would do is not known.
+    pub(crate) fn report_reconcile(&self, controller: &'static str, key: &impl fmt::Display, failure: Option<String>) {
+        if let Some(observer) = &self.mode.observer {
+            observer.reconciled(controller, &key.to_string(), failure);
+        }
     }
 
     /// Creates an object. It needs a name, so that a retry finds the object of the first attempt.
@@ -275,8 +298,11 @@ impl<R: Role> Writer<R> {
         request: BuiltRequest,
     ) -> Result<Option<http::Request<Vec<u8>>>, WriteError> {
         let request = request.map_err(|error| WriteError::new(effect, WriteErrorKind::Malformed, error))?;
-        if self.mode == Mode::ObserveOnly {
+        if self.mode() == Mode::ObserveOnly {
             effect.log(R::NAME);
+            if let Some(observer) = &self.mode.observer {
+                observer.write(effect);
+            }
             return Ok(None);
         }
         Ok(Some(request))

@@ -1,11 +1,33 @@
+use std::sync::Arc;
+
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use serde_json::json;
 
-use super::{config_map, key, meta, patch, requests, start};
-use crate::cache::SharedCache;
+use parking_lot::Mutex;
+
+use super::{Tester, config_map, key, meta, patch, requests, start};
+use crate::cache::{Key, SharedCache};
 use crate::logs::tests::LogBuffer;
-use crate::write::{Mode, NoCache, Written};
+use crate::write::{DryRunObserver, Effect, Mode, NoCache, WriteMode, Writer, Written};
+
+/// What an observer is given, one line each.
+#[derive(Default)]
+struct Lines(Mutex<Vec<String>>);
+
+impl DryRunObserver for Lines {
+    fn write(&self, effect: &Effect) {
+        self.0.lock().push(format!("{effect} {}", effect.body));
+    }
+
+    fn order(&self, kind: &str, object: &Key, verb: &'static str, interrupts: bool) {
+        self.0.lock().push(format!("{verb} for {kind} {object}, {interrupts}"));
+    }
+
+    fn reconciled(&self, controller: &'static str, key: &str, failure: Option<String>) {
+        self.0.lock().push(format!("{controller} {key} {failure:?}"));
+    }
+}
 
 /// The log of this thread from now on, as JSON.
 fn recorded() -> (LogBuffer, tracing::subscriber::DefaultGuard) {
@@ -78,4 +100,22 @@ async fn values_of_secrets_reach_no_log_in_a_dry_run() {
     // `aHVudGVyMg==` is the same value in base64.
     assert!(!text.contains("hunter2") && !text.contains("aHVudGVyMg"), "{text}");
     assert_eq!(text.matches("password").count(), 1, "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn observer_of_a_dry_run_is_given_each_effect_without_the_values_of_secrets() {
+    let (cluster, sender) = start(Mode::Perform);
+    let lines = Arc::new(Lines::default());
+    let writer: Writer<Tester> = Writer::new(sender.client, WriteMode::observed_by(Arc::<Lines>::clone(&lines)));
+    let change = patch(&json!({"stringData": {"user": "hunter2"}}));
+    let written = writer.patch::<Secret>(&NoCache, &key("s"), change).await.unwrap();
+    writer.leave_out_order::<ConfigMap>(&key("a"), "power off", true);
+    writer.report_reconcile("maps", &key("a"), Some("no answer".to_owned()));
+    assert_eq!((written, requests(&cluster)), (Written::DryRun, 0));
+    let expected = [
+        r#"patch secrets default/s {"stringData":{"user":"***"}}"#,
+        "power off for ConfigMap default/a, true",
+        r#"maps default/a Some("no answer")"#,
+    ];
+    assert_eq!(*lines.0.lock(), expected);
 }
