@@ -12,6 +12,7 @@ mod contradictions;
 mod entry;
 mod flag;
 mod foreign;
+mod mapped;
 mod objectives;
 mod options;
 mod page;
@@ -23,6 +24,7 @@ pub mod version;
 
 pub use flag::{Flag, Handling, Owner, Shape};
 pub use foreign::ForeignDeployment;
+pub use mapped::{Mapped, mapped};
 pub use options::{AtOnce, BmcSecrets, CertificateSource, Election, Options, Tls};
 pub use page::page;
 pub use parse::{FlagError, Request, parse, parse_with};

@@ -85,6 +85,12 @@ impl Given {
             .collect()
     }
 
+    /// The flag and the value of one argument.
+    pub(super) fn single(&self) -> Option<(&'static str, String)> {
+        let (flag, values) = self.values.first_key_value()?;
+        Some((flag, values.first()?.clone()))
+    }
+
     /// Warnings to log.
     pub(super) fn warnings(&self) -> &[String] {
         &self.warnings
@@ -173,7 +179,11 @@ fn read_variables(variable: impl Fn(&str) -> Option<String>, given: &mut Given) 
 }
 
 /// Parses one flag, and its value if that is the next argument.
-fn read(argument: &str, rest: &mut impl Iterator<Item = String>, given: &mut Given) -> Result<(), FlagError> {
+pub(super) fn read(
+    argument: &str,
+    rest: &mut impl Iterator<Item = String>,
+    given: &mut Given,
+) -> Result<(), FlagError> {
     let stray = || FlagError::NotAFlag(argument.to_owned());
     let bare = argument
         .strip_prefix("--")

@@ -136,7 +136,15 @@ fn preflight(arguments: impl Iterator<Item = String>) -> ExitCode {
     };
     let answer = block_on(async |requests| {
         let config = load_viewer_config(&chosen).await?;
-        wanted.run(&requests.connect(config)?).await
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+        let clients = Cluster::new(requests.clone(), requests.clone(), config.clone());
+        let surroundings = preflight::Surroundings {
+            clients: Arc::new(clients),
+            clock,
+            variable,
+            ironic: None,
+        };
+        wanted.run(&requests.connect(config)?, Some(&surroundings)).await
     });
     match answer {
         Ok((output, code)) => {

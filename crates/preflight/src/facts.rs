@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::apps::v1::Deployment;
 use serde::Serialize;
 
+use crate::dry_run::DryRun;
 use crate::finding::Finding;
 use crate::managers::Series;
 use crate::objects::Objects;
+use crate::rights::Account;
+use crate::settings::Given;
 
 /// The direction of the switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -40,7 +43,7 @@ pub struct Secret {
 }
 
 /// Something that could not be read, so the decision may be too good.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NotRead {
     /// What, as in `list baremetalhosts.metal3.io`.
@@ -71,6 +74,12 @@ pub struct Facts {
     pub secrets: BTreeMap<(String, String), Option<Secret>>,
     /// Findings about the environment of the host controllers, which its reader knows.
     pub environment: Vec<Finding>,
+    /// The environments of the managers.
+    pub given: Vec<Given>,
+    /// The accounts of the managers whose roles were read.
+    pub accounts: Vec<Account>,
+    /// What the controllers do first; `None` when no dry run was made.
+    pub dry_run: Option<DryRun>,
     /// What could not be read.
     pub not_read: Vec<NotRead>,
 }

@@ -3,13 +3,14 @@
 //! [`report`] is a pure function from [`Facts`], which its caller has read, to a [`Report`]: the managers that were found,
 //! a decision, and the findings that led to it, each with its object, what happens and what to do.
 //!
-//! It predicts from objects only. What a reconciler would write for a healthy object is not computed here: start the
-//! program with `--observe-only` next to the running managers for that.
+//! Its rules predict from objects. What a reconciler would write for a healthy object is not computed here: the caller runs
+//! the controllers in a dry run, and passes what they would do as a [`DryRun`].
 #![warn(missing_docs)]
 
 mod admission;
 mod back;
 mod definitions;
+mod dry_run;
 mod facts;
 mod finding;
 mod hosts;
@@ -17,15 +18,20 @@ mod machines;
 mod managers;
 mod objects;
 mod report;
+mod rights;
+mod settings;
 mod text;
 mod unserved;
 
 #[cfg(test)]
 mod tests;
 
+pub use dry_run::{Change, DryRun};
 pub use facts::{Crd, Direction, Facts, NotRead, Secret};
 pub use finding::{Decision, Finding};
-pub use managers::{Manager, Series};
+pub use managers::{Manager, Series, found};
 pub use objects::{KINDS, KindName, Objects};
 pub use report::{Report, report};
+pub use rights::{Account, Right};
+pub use settings::{Given, Settings, Source, Variable, expanded};
 pub use text::render;

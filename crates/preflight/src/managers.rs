@@ -91,7 +91,8 @@ fn oldest(manager: &Manager) -> Series {
 }
 
 /// The managers among the Deployments.
-pub(crate) fn found(deployments: &[Deployment]) -> Vec<Manager> {
+#[must_use]
+pub fn found(deployments: &[Deployment]) -> Vec<Manager> {
     let mut found: Vec<Manager> = deployments.iter().filter_map(manager).collect();
     found.sort_by(|a, b| a.deployment.cmp(&b.deployment));
     found

@@ -11,8 +11,9 @@ use metal3_api::infrastructure::v1beta2::{
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::{
-    BMCEventSubscription, BareMetalHost, DataImage, HostClaim, HostFirmwareComponents, HostFirmwareSettings,
-    HostUpdatePolicy, PreprovisioningImage,
+    BMCEventSubscription, BareMetalHost, BareMetalSwitch, DataImage, FirmwareSchema, HardwareData, HostClaim,
+    HostDeployPolicy, HostFirmwareComponents, HostFirmwareSettings, HostNetworkAttachment, HostUpdatePolicy,
+    PreprovisioningImage,
 };
 use serde_json::Value;
 
@@ -53,6 +54,11 @@ pub const KINDS: &[KindName] = &[
     KindName::of::<BMCEventSubscription>(),
     KindName::of::<PreprovisioningImage>(),
     KindName::of::<HostClaim>(),
+    KindName::of::<HostDeployPolicy>(),
+    KindName::of::<HostNetworkAttachment>(),
+    KindName::of::<BareMetalSwitch>(),
+    KindName::of::<HardwareData>(),
+    KindName::of::<FirmwareSchema>(),
     KindName::of::<Metal3Cluster>(),
     KindName::of::<Metal3ClusterTemplate>(),
     KindName::of::<Metal3Machine>(),

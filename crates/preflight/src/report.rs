@@ -2,10 +2,12 @@
 
 use serde::Serialize;
 
+use crate::dry_run::DryRun;
 use crate::facts::{Direction, Facts, NotRead};
 use crate::finding::{Decision, Finding};
 use crate::managers::Manager;
-use crate::{admission, back, definitions, hosts, machines, managers, unserved};
+use crate::settings::{Settings, settings};
+use crate::{admission, back, definitions, hosts, machines, managers, rights, unserved};
 
 /// What the switch would meet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -19,6 +21,12 @@ pub struct Report {
     pub managers: Vec<Manager>,
     /// The findings, the worst first.
     pub findings: Vec<Finding>,
+    /// The settings of the Go managers, as this program takes them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<Settings>,
+    /// What the controllers of this program do first. It changes no decision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dry_run: Option<DryRun>,
     /// What could not be read, and may hide a finding.
     pub not_read: Vec<NotRead>,
 }
@@ -46,6 +54,7 @@ pub fn report(facts: Facts) -> Report {
             findings.extend(hosts::findings(&facts));
             findings.extend(machines::findings(&facts.objects));
             findings.extend(unserved::findings(&facts.objects));
+            findings.extend(rights::findings(&facts.accounts));
             findings.extend(admission::findings(&facts.objects));
             findings
         }
@@ -54,11 +63,17 @@ pub fn report(facts: Facts) -> Report {
     findings.extend(definitions::findings(&facts, &managers));
     findings.sort_by(|a, b| b.decision.cmp(&a.decision).then_with(|| a.object.cmp(&b.object)));
     findings.dedup();
+    let settings = match facts.direction {
+        Direction::ToThisProgram => settings(&managers, &facts.given),
+        Direction::Back(_) => Vec::new(),
+    };
     Report {
         direction: facts.direction,
         decision: findings.first().map_or(Decision::Go, |worst| worst.decision),
         managers,
         findings,
+        settings,
+        dry_run: facts.dry_run,
         not_read: facts.not_read,
     }
 }

@@ -1,6 +1,8 @@
 //! Each rule with objects that it is about, and with objects that it is not about.
 
+mod dry_run;
 mod hosts;
+mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,6 +27,9 @@ fn facts(direction: Direction) -> Facts {
         objects: Objects::default(),
         secrets: BTreeMap::new(),
         environment: Vec::new(),
+        given: Vec::new(),
+        accounts: Vec::new(),
+        dry_run: None,
         not_read: Vec::new(),
     }
 }

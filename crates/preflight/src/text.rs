@@ -1,8 +1,10 @@
 //! A report as text.
 
+use crate::dry_run::DryRun;
 use crate::facts::Direction;
 use crate::finding::{Decision, Finding, printable};
 use crate::report::Report;
+use crate::settings;
 
 /// The lines for a person. Names and messages are texts of others: they get no control of the terminal.
 #[must_use]
@@ -38,6 +40,8 @@ pub fn render(report: &Report) -> String {
             text.push_str(&line(finding));
         }
     }
+    text.push_str(&report.dry_run.as_ref().map(DryRun::text).unwrap_or_default());
+    text.push_str(&settings::text(&report.settings));
     for not_read in &report.not_read {
         text.push_str(&format!("\nNot read: {}, because {}\n", not_read.what, not_read.why));
     }

@@ -1,7 +1,12 @@
 //! Kinds in use that this program does not serve.
 
 use metal3_api::kind::Kind;
-use metal3_api::metal3::v1alpha1::{HostClaim, HostUpdatePolicy, PreprovisioningImage};
+use metal3_api::metal3::v1alpha1::{
+    BareMetalSwitch, FirmwareSchema, HardwareData, HostClaim, HostDeployPolicy, HostNetworkAttachment,
+    HostUpdatePolicy, PreprovisioningImage,
+};
+
+use serde_json::Value;
 
 use crate::finding::{Decision, Finding};
 use crate::objects::{Objects, name};
@@ -15,7 +20,24 @@ pub(crate) fn findings(objects: &Objects) -> Vec<Finding> {
         Finding::new(Decision::Go, name::<PreprovisioningImage>(document), what, "").row("agent-image-builder")
     }));
     findings.extend(each::<HostUpdatePolicy>(objects, Decision::Go, ""));
+    findings.extend(each::<HostDeployPolicy>(objects, Decision::Go, ""));
+    findings.extend(each::<HostNetworkAttachment>(objects, Decision::Go, ""));
+    let switches = "its ports are configured no more; keep the Go manager if they must be";
+    findings.extend(each::<BareMetalSwitch>(objects, Decision::Go, switches));
+    findings.extend(undecodable::<HardwareData>(objects));
+    findings.extend(undecodable::<FirmwareSchema>(objects));
     findings
+}
+
+/// Kinds that have no admission rules, which would say it.
+fn undecodable<K: Kind>(objects: &Objects) -> impl Iterator<Item = Finding> {
+    let wrong = |document: &Value| {
+        let why = serde_json::from_value::<K>(document.clone()).err()?;
+        let cure = "correct it before the switch";
+        let what = format!("cannot be decoded: {why}");
+        Some(Finding::new(Decision::No, name::<K>(document), what, cure))
+    };
+    objects.documents::<K>().iter().filter_map(wrong)
 }
 
 fn each<K: Kind>(objects: &Objects, decision: Decision, cure: &'static str) -> impl Iterator<Item = Finding> {

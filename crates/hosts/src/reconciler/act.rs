@@ -103,11 +103,11 @@ impl Executor<'_> {
                 .patch_status::<BareMetalHost>(&self.caches.hosts, self.key, patch);
             self.store_host(written.await?.object(), observed);
         }
-        if self.writer.mode() == Mode::ObserveOnly {
+        if self.writer.mode() == Mode::ObserveOnly && !self.writer.assumes_writes() {
             self.report(reports, observed).await?;
             return Ok(Outcome::DryRun);
         }
-        for event in plan.events {
+        for event in plan.events.into_iter().filter(|_| self.writer.mode() == Mode::Perform) {
             self.events
                 .record(&*observed.host, event.importance, event.reason, event.message);
         }

@@ -1,5 +1,7 @@
 //! The arguments of `preflight`.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result, bail};
 use metal3_preflight::{Direction, Series};
 use metal3_runtime::client::Chosen;
@@ -13,12 +15,15 @@ pub struct Preflight {
     pub direction: Direction,
     /// The namespace of the objects; `None` for all.
     pub namespace: Option<String>,
+    /// How long the controllers run in a dry run at most; zero for not at all.
+    pub dry_run: Duration,
     /// The form of the output.
     pub output: Output,
 }
 
-const VALID: &str =
-    "use preflight, --back, --to=1.14, -n NAMESPACE, -o text|json|yaml, --kubeconfig FILE, --context NAME";
+const VALID: &str = "use preflight, --back, --to=1.14, --dry-run=1m, -n NAMESPACE, -o text|json|yaml, --kubeconfig FILE, --context NAME";
+/// The time in which a switch shows what it does.
+const FIRST: Duration = Duration::from_secs(60);
 /// The series of the Go managers that `--back` means.
 const NEWEST: Series = Series::new(1, 14);
 /// The oldest series that this program follows, and so may go back to.
@@ -29,7 +34,7 @@ const OLDEST: Series = Series::new(1, 9);
 /// # Errors
 /// Names the argument and the valid ones.
 pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Preflight, Chosen)> {
-    let (mut is_back, mut to, mut namespace, mut output) = (false, None, None, None);
+    let (mut is_back, mut to, mut namespace, mut output, mut limit) = (false, None, None, None, None);
     let mut chosen = Chosen::default();
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
@@ -43,6 +48,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Preflight, 
         };
         let place = match name.as_str() {
             "--to" => &mut to,
+            "--dry-run" => &mut limit,
             "-n" | "--namespace" => &mut namespace,
             "-o" | "--output" => &mut output,
             "--kubeconfig" => &mut chosen.kubeconfig,
@@ -70,8 +76,14 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Preflight, 
         (false, None) => Direction::ToThisProgram,
         (false, Some(_)) => bail!("--to names the release of the way back; add --back"),
     };
+    let dry_run = match limit.as_deref() {
+        None => FIRST,
+        Some(text) => metal3_flags::span::parse(text)
+            .with_context(|| format!("--dry-run {text:?} is no time such as 1m or 90s, or 0 for none; {VALID}"))?,
+    };
     let preflight = Preflight {
         direction,
+        dry_run,
         namespace,
         output,
     };

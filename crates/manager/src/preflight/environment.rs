@@ -1,45 +1,54 @@
-//! The environment of the Go host controllers, read by the same rules as this program's own at its start.
+//! The environments of the Go managers, and what this program says of that of hosts by the rules of its own start.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::Container;
-use metal3_preflight::{Decision, Finding};
-use metal3_runtime::guard::PART_OF_LABEL;
+use k8s_openapi::api::core::v1::{Container, EnvVarSource};
+use metal3_flags::Owner;
+use metal3_preflight::{Decision, Finding, Given, Manager, Source, Variable};
 
 use super::reader::Reader;
 use crate::hosts_config::Environment;
 
-/// The Deployment of the host controllers, whatever its namespace.
-const DEPLOYMENT: &str = "baremetal-operator-controller-manager";
 const CONTAINER: &str = "manager";
 
-/// What the environment of each host manager would say at the start of this program.
-pub(super) async fn findings(reader: &mut Reader, deployments: &[Deployment]) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for deployment in deployments {
-        let (Some(DEPLOYMENT), Some(namespace)) = (
-            deployment.metadata.name.as_deref(),
-            deployment.metadata.namespace.as_deref(),
-        ) else {
+/// Variables by name: a later one replaces an earlier one, as in a container.
+type Variables = BTreeMap<String, Variable>;
+
+/// The environment of each Go manager, and the findings about those of hosts.
+pub(super) async fn read(
+    reader: &mut Reader,
+    deployments: &[Deployment],
+    managers: &[Manager],
+) -> (Vec<Given>, Vec<Finding>) {
+    let (mut all, mut findings) = (Vec::new(), Vec::new());
+    for manager in managers.iter().filter(|manager| !manager.is_this_program) {
+        let Some((namespace, name)) = manager.deployment.split_once('/') else {
             continue;
         };
-        let Some(container) = container(deployment) else {
+        let is_it = |one: &&Deployment| {
+            let (of, named) = (one.metadata.namespace.as_deref(), one.metadata.name.as_deref());
+            (of, named) == (Some(namespace), Some(name))
+        };
+        let Some(container) = deployments.iter().find(is_it).and_then(container) else {
             continue;
         };
-        let environment = environment(reader, namespace, container).await;
-        let mounts: Vec<&str> = container
-            .volume_mounts
-            .iter()
-            .flatten()
-            .map(|mount| mount.mount_path.as_str())
-            .collect();
-        let object = format!("Deployment {namespace}/{DEPLOYMENT}");
-        let builds = builds_agent_images(container);
-        findings.extend(judged(&object, &environment, (&mounts, builds)));
+        let variables = variables(reader, namespace, container).await;
+        let mut without_effect = Vec::new();
+        if manager.controllers.contains(&Owner::Hosts.name()) {
+            let object = format!("Deployment {}", manager.deployment);
+            let (of_hosts, refused) = judged(&object, &variables, container);
+            findings.extend(of_hosts);
+            without_effect = refused;
+        }
+        all.push(Given {
+            deployment: manager.deployment.clone(),
+            variables: variables.into_values().collect(),
+            without_effect,
+        });
     }
-    findings
+    (all, findings)
 }
 
 /// Whether the Go manager requests an image of the agent for each host: other variables are valid then.
@@ -52,48 +61,70 @@ fn builds_agent_images(container: &Container) -> bool {
     container.args.iter().flatten().any(|argument| is_on(argument))
 }
 
-/// The container of a Go manager; none for this program, which has judged its environment at its start.
 fn container(deployment: &Deployment) -> Option<&Container> {
-    let template = &deployment.spec.as_ref()?.template;
-    let labels = template.metadata.as_ref().and_then(|meta| meta.labels.as_ref());
-    let is_ours = labels.is_some_and(|labels| labels.get(PART_OF_LABEL.0).is_some_and(|part| part == PART_OF_LABEL.1));
-    let containers = &template.spec.as_ref()?.containers;
+    let containers = &deployment.spec.as_ref()?.template.spec.as_ref()?.containers;
     let named = containers.iter().find(|one| one.name == CONTAINER);
-    named.or_else(|| containers.first()).filter(|_| !is_ours)
+    named.or_else(|| containers.first())
 }
 
-/// Variables of ConfigMaps, and those that are written in the Deployment. Those of other sources are not known.
-async fn environment(reader: &mut Reader, namespace: &str, container: &Container) -> BTreeMap<String, String> {
-    let mut variables = BTreeMap::new();
+/// The variables with their sources. Values of Secrets are not read.
+async fn variables(reader: &mut Reader, namespace: &str, container: &Container) -> Variables {
+    let mut variables = Variables::new();
+    let mut add = |name: String, value: Option<String>, source: Source| {
+        variables.insert(name.clone(), Variable { name, value, source });
+    };
     for source in container.env_from.iter().flatten() {
+        let prefix = source.prefix.as_deref().unwrap_or_default();
         if let Some(map) = &source.config_map_ref {
-            let prefix = source.prefix.as_deref().unwrap_or_default();
-            let entries = reader.config_map(namespace, &map.name).await;
-            variables.extend(
-                entries
-                    .into_iter()
-                    .map(|(name, value)| (format!("{prefix}{name}"), value)),
-            );
+            for (name, value) in reader.config_map(namespace, &map.name).await {
+                add(
+                    format!("{prefix}{name}"),
+                    Some(value),
+                    Source::ConfigMap(map.name.clone()),
+                );
+            }
+        }
+        if let Some(secret) = &source.secret_ref {
+            add(format!("{prefix}*"), None, Source::Secret(secret.name.clone()));
         }
     }
     for variable in container.env.iter().flatten() {
-        if let Some(value) = &variable.value {
-            variables.insert(variable.name.clone(), value.clone());
-        }
+        let (value, source) = match &variable.value_from {
+            None => (variable.value.clone(), Source::Deployment),
+            Some(from) => referenced(reader, namespace, from).await,
+        };
+        add(variable.name.clone(), value, source);
     }
     variables
 }
 
-/// What this program would say about these variables. A variable that is not among them may come from another source.
-fn judged(
-    object: &str,
-    environment: &BTreeMap<String, String>,
-    (mounts, builds_agent_images): (&[&str], bool),
-) -> Vec<Finding> {
+async fn referenced(reader: &mut Reader, namespace: &str, from: &EnvVarSource) -> (Option<String>, Source) {
+    if let Some(entry) = &from.config_map_key_ref {
+        let value = reader.config_map(namespace, &entry.name).await.remove(&entry.key);
+        return (value, Source::ConfigMap(entry.name.clone()));
+    }
+    if let Some(entry) = &from.secret_key_ref {
+        return (None, Source::Secret(entry.name.clone()));
+    }
+    let field = from.field_ref.as_ref().map(|field| field.field_path.clone());
+    let resource = from.resource_field_ref.as_ref().map(|field| field.resource.clone());
+    (None, Source::Pod(field.or(resource).unwrap_or_default()))
+}
+
+/// What this program would say about these variables of hosts: findings, and the variables that it rejects or ignores, each with
+/// the reason. A variable whose value is not known is not judged.
+fn judged(object: &str, variables: &Variables, container: &Container) -> (Vec<Finding>, Vec<(String, String)>) {
+    let mounts = container.volume_mounts.iter().flatten();
+    let mounts: Vec<&str> = mounts.map(|mount| mount.mount_path.as_str()).collect();
     let is_there = |path: &Path| mounts.iter().any(|mount| path.starts_with(mount));
-    let variable = |name: &str| environment.get(name).cloned();
-    match Environment::read_for(variable, is_there, builds_agent_images) {
+    let variable = |name: &str| variables.get(name)?.value.clone();
+    match Environment::read_for(variable, is_there, builds_agent_images(container)) {
         Ok(read) => {
+            let ignored = read.warnings.iter().filter_map(|warning| {
+                let (name, why) = warning.split_once(' ')?;
+                Some((name.to_owned(), why.to_owned()))
+            });
+            let ignored = ignored.collect();
             let warnings = read.warnings.into_iter();
             let mut findings: Vec<Finding> = warnings
                 .map(|warning| Finding::new(Decision::Go, object, warning, ""))
@@ -104,16 +135,17 @@ fn judged(
                 let cure = "give Ironic a certificate, or start them with --allow-insecure-ironic";
                 findings.push(Finding::new(Decision::No, object, what, cure).row("ironic-login-encrypted"));
             }
-            findings
+            (findings, ignored)
         }
         Err(errors) => {
             let cure = "do not copy this variable to this program, which would not start";
-            let known = errors
-                .into_iter()
-                .filter(|error| environment.contains_key(error.variable));
-            known
-                .map(|error| Finding::new(Decision::Go, object, error.to_string(), cure))
-                .collect()
+            let is_known = |name: &str| variables.get(name).is_some_and(|variable| variable.value.is_some());
+            let known = || errors.iter().filter(|error| is_known(error.variable));
+            let finding = |error: &crate::hosts_config::VariableError| {
+                Finding::new(Decision::Go, object, error.to_string(), cure)
+            };
+            let refused = known().map(|error| (error.variable.to_owned(), error.why.clone()));
+            (known().map(finding).collect(), refused.collect())
         }
     }
 }

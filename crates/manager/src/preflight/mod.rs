@@ -1,25 +1,29 @@
 //! `capm3 preflight`: what a switch from the Go managers to this program, or back, would meet. It only reads.
 //!
 //! The rules are `metal3_preflight`'s. This module reads what they need with the viewer's own rights. What may not be read
-//! is named with the missing right, and then the decision is not known to be good.
+//! is named with the missing right, and then the decision is not known to be good. In addition the controllers run for a while in a
+//! dry run, whose first changes are part of the report.
 
 mod arguments;
+mod dry_run;
 mod environment;
 mod reader;
+mod rights;
 
 use anyhow::Result;
 use kube::Client;
 use metal3_domain::yaml;
-use metal3_preflight::{Facts, KINDS, Objects, Report, render, report};
+use metal3_preflight::{Direction, Facts, KINDS, Objects, Report, found, render, report};
 
 pub use arguments::{Preflight, parse};
+pub use dry_run::Surroundings;
 
 use crate::output::Output;
 use reader::Reader;
 
 impl Preflight {
-    /// Reads what the rules need, and applies them.
-    pub async fn report(&self, client: &Client) -> Report {
+    /// Reads what the rules need, runs the controllers in a dry run if it is given their surroundings, and applies the rules.
+    pub async fn report(&self, client: &Client, surroundings: Option<&Surroundings>) -> Report {
         let mut reader = Reader::new(client.clone(), self.namespace.clone());
         let deployments = reader.deployments().await;
         let crds = reader.crds().await;
@@ -28,7 +32,26 @@ impl Preflight {
             objects.insert(*kind, reader.objects(kind, &crds).await);
         }
         let secrets = reader.host_secrets(&objects).await;
-        let environment = environment::findings(&mut reader, &deployments).await;
+        let managers = found(&deployments);
+        let (given, environment) = environment::read(&mut reader, &deployments, &managers).await;
+        let is_forward = self.direction == Direction::ToThisProgram;
+        let accounts = match is_forward {
+            true => rights::accounts(client, &deployments, &managers).await,
+            false => Vec::new(),
+        };
+        let surroundings = surroundings.filter(|_| is_forward && !self.dry_run.is_zero());
+        let dry_run = match surroundings {
+            Some(surroundings) => {
+                let run = dry_run::Run {
+                    client,
+                    surroundings,
+                    namespace: self.namespace.as_deref(),
+                    limit: self.dry_run,
+                };
+                Some(run.observe(&dry_run::targets(&managers, &given)).await)
+            }
+            None => None,
+        };
         report(Facts {
             direction: self.direction,
             deployments,
@@ -36,6 +59,9 @@ impl Preflight {
             objects,
             secrets,
             environment,
+            given,
+            accounts,
+            dry_run,
             not_read: reader.not_read,
         })
     }
@@ -44,8 +70,8 @@ impl Preflight {
     ///
     /// # Errors
     /// When the report cannot be encoded.
-    pub async fn run(&self, client: &Client) -> Result<(String, u8)> {
-        let report = self.report(client).await;
+    pub async fn run(&self, client: &Client, surroundings: Option<&Surroundings>) -> Result<(String, u8)> {
+        let report = self.report(client, surroundings).await;
         let output = match self.output {
             Output::Text => render(&report),
             Output::Json => format!("{:#}\n", serde_json::to_value(&report)?),

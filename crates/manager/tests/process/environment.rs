@@ -187,6 +187,16 @@ impl TestCluster {
         self.cluster.install(&kinds.collect::<Vec<_>>()).unwrap();
     }
 
+    /// Clients of this cluster and of the workload cluster, by the name of their user.
+    pub(crate) fn clients(&self, name: &str, metrics: &Metrics) -> Arc<dyn ClusterClients> {
+        Arc::new(Simulated {
+            cluster: self.cluster.clone(),
+            workload: self.workload.clone(),
+            name: name.to_owned(),
+            requests: ClientFactory::new(Settings::new("test", "0"), Arc::clone(&self.clock), metrics.requests()),
+        })
+    }
+
     /// Starts a process with these flags and without listeners.
     pub(crate) fn start(&self, name: &str, flags: &str) -> Replica {
         self.start_with(name, flags, vec![PRODUCT])
@@ -216,12 +226,7 @@ impl TestCluster {
             leases: self.cluster.client(name),
             hosts,
             machines: metal3_capm3::machine::facts::Settings::default(),
-            clients: Arc::new(Simulated {
-                cluster: self.cluster.clone(),
-                workload: self.workload.clone(),
-                name: name.to_owned(),
-                requests: ClientFactory::new(Settings::new("test", "0"), Arc::clone(&self.clock), metrics.requests()),
-            }),
+            clients: self.clients(name, &metrics),
             clock: Arc::clone(&self.clock),
             metrics: metrics.clone(),
             verbosity: None,

@@ -1,38 +1,168 @@
 //! What a switch would meet, as users ask for it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{Patch, PatchParams};
 use metal3_api::catalog;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_manager::preflight::parse;
+use metal3_manager::preflight::{Surroundings, parse};
+use metal3_runtime::metrics::Metrics;
+use metal3_sim_cluster::Cluster;
 use metal3_sim_faults::{Fault, Plan, Rule};
+use metal3_sim_ironic::{Ironic, Options};
 use serde_json::{Value, json};
 
-use crate::environment::{NAMESPACE, TestCluster};
+use crate::environment::{NAMESPACE, TestCluster, options, until};
+use crate::hosts::{self, CONTROLLERS, enrol, install_tls, products, state, wired};
 
 /// Where the Go manager's manifest mounts a login of Ironic.
 const LOGIN: &str = "/opt/metal3/auth/ironic";
 
+async fn go_host_manager(world: &TestCluster, endpoint: &str, login: &str, argument: &str) {
+    let config = json!({ "metadata": { "name": "ironic" }, "data": { "IRONIC_ENDPOINT": endpoint } });
+    world.create::<ConfigMap>(config).await;
+    let container = json!({ "name": "manager", "image": "quay.io/metal3-io/baremetal-operator:v0.12.1",
+        "args": ["--enable-leader-election", "--webhook-port=9443", argument], "envFrom": [{ "configMapRef": { "name": "ironic" } }],
+        "volumeMounts": [{ "name": "login", "mountPath": login }] });
+    let deployment = json!({ "metadata": { "name": "baremetal-operator-controller-manager" },
+        "spec": { "replicas": 1, "selector": { "matchLabels": { "a": "b" } },
+            "template": { "metadata": { "labels": { "a": "b" } }, "spec": { "containers": [container] } } } });
+    world.create::<Deployment>(deployment).await;
+}
+
 async fn answer(world: &TestCluster, line: &str) -> (String, u8) {
     let (wanted, _) = parse(line.split_whitespace().map(str::to_owned)).unwrap();
-    wanted.run(&world.cluster.client("user")).await.unwrap()
+    wanted.run(&world.cluster.client("user"), None).await.unwrap()
+}
+
+/// The same with a dry run, which finds this Ironic if one is given.
+async fn answer_with_dry_run(world: &TestCluster, ironic: Option<&Ironic>) -> (String, u8) {
+    install_tls();
+    let set = |name: &str| (name == "IRONIC_ENDPOINT").then(|| "https://192.0.2.9:6385".to_owned());
+    let surroundings = Surroundings {
+        clients: world.clients("user", &Metrics::new()),
+        clock: Arc::clone(&world.clock),
+        variable: if ironic.is_some() { set } else { |_| None },
+        ironic: ironic.map(|ironic| ironic.client().unwrap()),
+    };
+    let before = changes(ironic);
+    let (wanted, _) = parse(std::iter::empty()).unwrap();
+    let answer = wanted
+        .run(&world.cluster.client("user"), Some(&surroundings))
+        .await
+        .unwrap();
+    for cluster in [&world.cluster, &world.workload] {
+        assert_eq!(writes_of_user(cluster), BTreeSet::new());
+    }
+    assert_eq!(changes(ironic), before, "it only reads from Ironic");
+    answer
+}
+
+/// Requests that are no reads, by kind.
+fn changes(ironic: Option<&Ironic>) -> BTreeMap<String, u64> {
+    let mut changes = BTreeMap::new();
+    for (request, number) in ironic
+        .map(|ironic| ironic.audit())
+        .iter()
+        .flat_map(|audit| audit.counts())
+    {
+        if request.0 != "GET" {
+            changes.insert(format!("{request:?}"), number);
+        }
+    }
+    changes
+}
+
+fn writes_of_user(cluster: &Cluster) -> BTreeSet<&'static str> {
+    let audit = cluster.audit();
+    let verbs = audit.counts().filter(|((user, ..), _)| user == "user");
+    let verbs = verbs.map(|((_, verb, _), _)| *verb);
+    // Discovery is another kind of request.
+    verbs
+        .filter(|verb| !["get", "list", "watch", "other"].contains(verb))
+        .collect()
+}
+
+/// A host that is to be registered, with a login that may be used, under a Go manager.
+async fn new_host() -> TestCluster {
+    let world = live_installation("https://192.0.2.9:6385", LOGIN, "labelled").await;
+    let secret = json!({ "metadata": { "name": "labelled", "labels": { "environment.metal3.io": "baremetal" } },
+        "data": { "username": "YWRtaW4=", "password": "aHVudGVyMg==" } });
+    world.create::<Secret>(secret).await;
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn first_changes_of_the_controllers_are_named_and_nothing_is_written() {
+    let world = new_host().await;
+    let ironic = Ironic::start(Options::new(1, Arc::clone(&world.clock)));
+    let (text, code) = answer_with_dry_run(&world, Some(&ironic)).await;
+    assert_eq!(code, 0, "{text}");
+    let lines =
+        format!("First, this program would (1):\n- patch BareMetalHost: metadata.finalizers ({NAMESPACE}/new)\n\n");
+    assert!(text.contains(&lines), "{text}");
+    assert!(!text.contains("hunter2") && !text.contains("aHVudGVyMg"), "{text}");
+    let (again, _) = answer_with_dry_run(&world, Some(&ironic)).await;
+    assert_eq!(again, text, "it is the same each time");
+}
+
+async fn edit(world: &TestCluster, spec: Value) {
+    let (params, hosts) = (PatchParams::default(), world.api::<BareMetalHost>());
+    let change = Patch::Merge(json!({ "spec": spec }));
+    hosts.patch("one", &params, &change).await.unwrap();
+}
+
+/// The arguments of the Deployment are those of the dry run: without the first, no fake host is accepted.
+#[tokio::test(start_paused = true)]
+async fn host_at_rest_gets_nothing_and_one_that_is_to_be_on_an_order() {
+    install_tls();
+    let world = hosts::world().await;
+    let ironic = Ironic::start(Options::new(1, Arc::clone(&world.clock)));
+    enrol(&world).await;
+    edit(&world, json!({ "externallyProvisioned": true })).await;
+    let metal = wired(&world, &ironic, CONTROLLERS).await;
+    let replica = world.start_options("a", options(CONTROLLERS), Some(metal), products());
+    until("managed", async || state(&world).await == "externally provisioned").await;
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    replica.end().await;
+    go_host_manager(&world, "https://192.0.2.9:6385", "/tmp/cert", "--lab-fake-hardware").await;
+
+    let (text, _) = answer_with_dry_run(&world, Some(&ironic)).await;
+    assert!(text.contains("First, this program would (0):\n\n"), "{text}");
+    edit(&world, json!({ "online": true })).await;
+    let (text, _) = answer_with_dry_run(&world, Some(&ironic)).await;
+    let order = format!("- order power on at Ironic for BareMetalHost ({NAMESPACE}/one)\n");
+    assert!(text.contains(&order), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_dry_run_cannot_see_is_not_known_and_not_nothing() {
+    let world = new_host().await;
+    let (text, code) = answer_with_dry_run(&world, None).await;
+    let unknown = "- not known: what hosts would do, because IRONIC_ENDPOINT is not set";
+    assert!(code == 0 && text.contains(unknown), "{text}");
+
+    let ironic = Ironic::start(Options::new(1, Arc::clone(&world.clock)));
+    let forbidden = Plan::none().with(Rule::random(1000, Fault::refused(403)).resource("secrets"));
+    world.cluster.inject_for(&["user"], forbidden);
+    let (text, code) = answer_with_dry_run(&world, Some(&ironic)).await;
+    assert_eq!(code, 5, "{text}");
+    assert!(text.contains("First, this program would (0)"), "{text}");
+    assert!(
+        text.contains("- not known: what hosts would do, because Secret could not be read"),
+        "{text}"
+    );
 }
 
 /// A Go host manager with its settings, a registered host, and one that is not registered yet.
 async fn live_installation(endpoint: &str, login: &str, secret: &str) -> TestCluster {
     let world = TestCluster::empty().await;
     world.cluster.install(&catalog::definitions()).unwrap();
-    let config = json!({ "metadata": { "name": "ironic" }, "data": { "IRONIC_ENDPOINT": endpoint } });
-    world.create::<ConfigMap>(config).await;
-    let container = json!({ "name": "manager", "image": "quay.io/metal3-io/baremetal-operator:v0.12.1",
-        "args": ["--enable-leader-election", "--webhook-port=9443", "--hostclaims"], "envFrom": [{ "configMapRef": { "name": "ironic" } }],
-        "volumeMounts": [{ "name": "login", "mountPath": login }] });
-    let deployment = json!({ "metadata": { "name": "baremetal-operator-controller-manager" },
-        "spec": { "replicas": 1, "selector": { "matchLabels": { "a": "b" } },
-            "template": { "metadata": { "labels": { "a": "b" } }, "spec": { "containers": [container] } } } });
-    world.create::<Deployment>(deployment).await;
+    go_host_manager(&world, endpoint, login, "--hostclaims").await;
     world.create::<Secret>(json!({ "metadata": { "name": "bmc" } })).await;
     let bmc = json!({ "address": "redfish://192.0.2.1/x", "credentialsName": secret });
     let host = json!({ "metadata": { "name": "new" }, "spec": { "online": false, "bmc": bmc } });

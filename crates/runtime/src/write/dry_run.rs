@@ -1,12 +1,23 @@
 //! Who learns what a dry run does not send.
+//!
+//! With an observer a dry run goes on as if each merge patch of a cached object had been done: otherwise an order that follows the
+//! record of it would never be seen. The patched object enters the cache with the next version. What a server would add is not known,
+//! so other writes count as not done.
 
 use std::fmt;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::cache::Key;
 
 use super::effect::Effect;
+use super::target::{Writable, WriteTarget};
 use super::writer::Mode;
+use crate::cache::AnswerContent;
+use crate::patch::apply;
+use crate::queue::RequestSource;
+use crate::version::ResourceVersion;
 
 /// Receives what a dry run decides. Without one it is logged only.
 pub trait DryRunObserver: Send + Sync {
@@ -48,4 +59,35 @@ impl fmt::Debug for WriteMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.mode.fmt(f)
     }
+}
+
+/// The media type of a merge patch.
+const MERGE: &str = "application/merge-patch+json";
+
+/// Puts the object into its cache as the request would leave it, and returns it. None when that is not known.
+pub(super) fn assume<K: Writable>(
+    target: &impl WriteTarget<K>,
+    (source, key): (Option<&RequestSource>, &Key),
+    request: &http::Request<Vec<u8>>,
+) -> Option<K> {
+    let kind = request.headers().get(http::header::CONTENT_TYPE)?;
+    let patch: Value = serde_json::from_slice(request.body()).ok().filter(|_| kind == MERGE)?;
+    let before = target.cached(key)?;
+    let version: u64 = before.meta().resource_version.as_deref()?.parse().ok()?;
+    let mut document = serde_json::to_value(&before).ok()?;
+    apply(&patch, &mut document);
+    let mut after: K = serde_json::from_value(document).ok()?;
+    let meta = after.meta_mut();
+    meta.resource_version = Some(version.saturating_add(1).to_string());
+    // The server removes an object with its last finalizer.
+    let is_left = meta.deletion_timestamp.is_none() || meta.finalizers.as_ref().is_some_and(|all| !all.is_empty());
+    let written = is_left.then(|| target.begin_write(source, key))?;
+    written.wrote(&after, AnswerContent::OwnChange).ok()?;
+    Some(after)
+}
+
+/// The cached object, if an assumed write made it newer than what the server has.
+pub(super) fn newer<K: Writable>(target: &impl WriteTarget<K>, key: &Key, found: &K) -> Option<K> {
+    let version = |object: &K| ResourceVersion::parse(object.meta().resource_version.as_deref()?).ok();
+    target.cached(key).filter(|cached| version(cached) > version(found))
 }

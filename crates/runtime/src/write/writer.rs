@@ -14,7 +14,7 @@ use crate::cache::{AnswerContent, Identity, Key};
 use crate::patch::MergePatch;
 use crate::queue::RequestSource;
 
-use super::dry_run::WriteMode;
+use super::dry_run::{WriteMode, assume};
 use super::effect::Effect;
 use super::error::{WriteError, WriteErrorKind};
 use super::target::{Expected, PendingWrite, Writable, WriteTarget};
@@ -98,6 +98,12 @@ impl<R: Role> Writer<R> {
     #[must_use]
     pub const fn mode(&self) -> Mode {
         self.mode.mode
+    }
+
+    /// Whether a dry run goes on as if patches had been done.
+    #[must_use]
+    pub const fn assumes_writes(&self) -> bool {
+        self.mode.observer.is_some()
     }
 
     /// The same mode, with who learns of a dry run: for a writer of another cluster.
@@ -265,6 +271,11 @@ impl<R: Role> Writer<R> {
         key: &Key,
         request: BuiltRequest,
     ) -> Result<Written<K>, WriteError> {
+        if self.assumes_writes() {
+            let request = self.dry_run_of(&effect, request)?;
+            let assumed = assume(target, (self.source.as_ref(), key), &request);
+            return Ok(assumed.map_or(Written::DryRun, Written::Object));
+        }
         let Some(request) = self.unless_dry_run(&effect, request)? else {
             return Ok(Written::DryRun);
         };
@@ -297,15 +308,22 @@ impl<R: Role> Writer<R> {
         effect: &Effect,
         request: BuiltRequest,
     ) -> Result<Option<http::Request<Vec<u8>>>, WriteError> {
-        let request = request.map_err(|error| WriteError::new(effect, WriteErrorKind::Malformed, error))?;
         if self.mode() == Mode::ObserveOnly {
-            effect.log(R::NAME);
-            if let Some(observer) = &self.mode.observer {
-                observer.write(effect);
-            }
-            return Ok(None);
+            return self.dry_run_of(effect, request).map(|_| None);
         }
-        Ok(Some(request))
+        request
+            .map(Some)
+            .map_err(|error| WriteError::new(effect, WriteErrorKind::Malformed, error))
+    }
+
+    /// The request, after reporting it instead of sending it.
+    fn dry_run_of(&self, effect: &Effect, request: BuiltRequest) -> Result<http::Request<Vec<u8>>, WriteError> {
+        let request = request.map_err(|error| WriteError::new(effect, WriteErrorKind::Malformed, error))?;
+        effect.log(R::NAME);
+        if let Some(observer) = &self.mode.observer {
+            observer.write(effect);
+        }
+        Ok(request)
     }
 }
 

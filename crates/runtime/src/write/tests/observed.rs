@@ -119,3 +119,44 @@ async fn observer_of_a_dry_run_is_given_each_effect_without_the_values_of_secret
     ];
     assert_eq!(*lines.0.lock(), expected);
 }
+
+#[tokio::test(start_paused = true)]
+async fn observed_dry_run_goes_on_as_if_patches_of_cached_objects_had_been_done() {
+    let (cluster, sender) = start(Mode::Perform);
+    let cache = SharedCache::<ConfigMap>::default();
+    let created = sender.create(&cache, &config_map("a")).await.unwrap().object().unwrap();
+    let sent = requests(&cluster);
+    let observer = WriteMode::observed_by(Arc::new(Lines::default()));
+    let writer: Writer<Tester> = Writer::new(sender.client.clone(), observer);
+    let change = |value: &str| patch(&json!({"data": {"k": value}}));
+    let value = |object: &ConfigMap| object.data.as_ref().and_then(|data| data.get("k").cloned());
+    let version = |object: &ConfigMap| {
+        object
+            .metadata
+            .resource_version
+            .as_deref()
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
+    };
+
+    let patched = writer.patch::<ConfigMap>(&cache, &key("a"), change("v")).await.unwrap();
+    let patched = patched.object().unwrap();
+    assert_eq!(
+        (value(&patched).as_deref(), version(&patched)),
+        (Some("v"), version(&created) + 1)
+    );
+    let cached = cache.find(&key("a")).into_present().unwrap();
+    assert_eq!(value(&cached).as_deref(), Some("v"));
+    // The server has the old one.
+    let read = writer.read::<ConfigMap>(&cache, &key("a")).await.unwrap().unwrap();
+    assert_eq!(value(&read).as_deref(), Some("v"));
+    assert_eq!(requests(&cluster), sent + 1, "the read");
+
+    let unknown = writer.patch::<ConfigMap>(&cache, &key("b"), change("v")).await.unwrap();
+    assert_eq!(unknown, Written::DryRun);
+    assert_eq!(writer.create(&cache, &config_map("c")).await.unwrap(), Written::DryRun);
+    let plain: Writer<Tester> = Writer::new(sender.client, Mode::ObserveOnly);
+    let plain = plain.patch::<ConfigMap>(&cache, &key("a"), change("w")).await.unwrap();
+    assert_eq!(plain, Written::DryRun);
+}

@@ -1,0 +1,354 @@
+//! The controllers in a dry run, for the time of a report: what they would write and order first.
+//!
+//! They run with the arguments and variables of the Go managers in whose place they come. Nothing is written: their writers send
+//! nothing, and their clients refuse each write in addition, because no lease is ever held.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use kube::Client;
+use metal3_domain::clock::Clock;
+use metal3_flags::{Mapped, Options, Owner, mapped};
+use metal3_grants::LeaderElection;
+use metal3_ironic::calls::node;
+use metal3_ironic::model::node::Node;
+use metal3_preflight::{Change, DryRun, Given, Manager, NotRead, expanded};
+use metal3_runtime::cache::{Key, Unwatched};
+use metal3_runtime::guard::{Guard, GuardStatus};
+use metal3_runtime::lease::{LeaderElector, Leadership, LeaseTarget, LeaseTimings};
+use metal3_runtime::metrics::Metrics;
+use metal3_runtime::watch::WatchHealth;
+use metal3_runtime::write::{DryRunObserver, Effect};
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::hosts_config::HostsConfig;
+use crate::machines;
+use crate::pod::PodIdentity;
+use crate::product::{self, Product, Running, WriteAccess};
+use crate::served;
+use crate::session::{ClusterClients, Session};
+
+/// How often the end is looked for.
+const STEP: Duration = Duration::from_secs(1);
+/// Without a reconcile for this time there is nothing more to see.
+const QUIET: Duration = Duration::from_secs(10);
+/// The longest time to wait for a first response of Ironic.
+const IRONIC: Duration = Duration::from_secs(15);
+/// The variables that say where Ironic is, and how to log in. They are those of the command: the network of the manager, its mounted
+/// files and its login are not those of the person who runs it, and a ConfigMap must not choose where a login of that person goes.
+const OF_IRONIC: [&str; 2] = ["IRONIC_", "METAL3_AUTH_ROOT_DIR"];
+
+/// What a dry run needs besides a client.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// Opens the clients of the controllers.
+    pub clients: Arc<dyn ClusterClients>,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// The environment of the command.
+    pub variable: fn(&str) -> Option<String>,
+    /// The client of Ironic in place of that of the environment.
+    pub ironic: Option<metal3_ironic::Client>,
+}
+
+/// A Go manager whose place the controllers take.
+pub(super) struct Target<'a> {
+    manager: &'a Manager,
+    variables: BTreeMap<&'a str, &'a str>,
+}
+
+/// The running Go managers with their variables.
+pub(super) fn targets<'a>(managers: &'a [Manager], given: &'a [Given]) -> Vec<Target<'a>> {
+    let theirs = managers.iter().filter(|manager| !manager.is_this_program);
+    let target = |manager: &'a Manager| {
+        let environment = given.iter().filter(|one| one.deployment == manager.deployment);
+        let variables = environment.flat_map(|one| &one.variables);
+        let known = variables.filter_map(|one| Some((one.name.as_str(), one.value.as_deref()?)));
+        Target {
+            manager,
+            variables: known.collect(),
+        }
+    };
+    theirs.map(target).collect()
+}
+
+impl Target<'_> {
+    fn owners(&self) -> Vec<Owner> {
+        let is_here = |owner: &Owner| self.manager.controllers.contains(&owner.name());
+        Owner::ALL.into_iter().filter(is_here).collect()
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        self.variables.get(name).map(|value| (*value).to_owned())
+    }
+
+    /// The options of this program in its place, in a dry run.
+    fn options(&self, namespace: Option<&str>) -> Result<Options, String> {
+        let arguments = self.manager.arguments.iter();
+        let arguments = arguments.map(|argument| expanded(argument, |name| self.variable(name)));
+        let Mapped { mut arguments, .. } = mapped(&self.owners(), arguments);
+        arguments.push("--observe-only".to_owned());
+        arguments.extend(namespace.map(|namespace| format!("--namespace={namespace}")));
+        let parsed = metal3_flags::parse_with(arguments, |name| self.variable(name));
+        let options = parsed.map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
+        options
+            .options()
+            .ok_or_else(|| "its arguments only print a text".to_owned())
+    }
+}
+
+/// What the controllers did not send, and which of their keys failed.
+#[derive(Default)]
+struct Collected(Mutex<Seen>);
+
+#[derive(Default)]
+struct Seen {
+    changes: BTreeSet<Change>,
+    failed: BTreeMap<(&'static str, String), String>,
+    reconciles: u64,
+}
+
+impl DryRunObserver for Collected {
+    fn write(&self, effect: &Effect) {
+        let place = (effect.group.as_str(), effect.resource.as_str());
+        let change = Change::write(effect.verb, place, &effect.object.to_string(), &effect.body);
+        self.0.lock().changes.extend(change);
+    }
+
+    fn order(&self, kind: &str, object: &Key, verb: &'static str, interrupts: bool) {
+        let change = Change::order(kind, &object.to_string(), verb, interrupts);
+        self.0.lock().changes.insert(change);
+    }
+
+    fn reconciled(&self, controller: &'static str, key: &str, failure: Option<String>) {
+        let (mut seen, at) = (self.0.lock(), (controller, key.to_owned()));
+        seen.reconciles = seen.reconciles.saturating_add(1);
+        match failure {
+            Some(why) => drop(seen.failed.insert(at, why)),
+            None => drop(seen.failed.remove(&at)),
+        }
+    }
+}
+
+/// The watches of a product that runs.
+struct Watched {
+    owner: Owner,
+    health: Vec<WatchHealth>,
+}
+
+impl Watched {
+    /// Whether each watch has delivered, or said why not.
+    fn is_decided(&self) -> bool {
+        let is_decided = |one: &WatchHealth| is_served(one) || one.unwatched().is_some() || one.last_error().is_some();
+        self.health.iter().all(is_decided)
+    }
+
+    /// What is not known because a kind could not be read.
+    fn not_known(&self) -> Vec<NotRead> {
+        let unread = self.health.iter().filter_map(|one| {
+            let why = match one.unwatched() {
+                Some(Unwatched::NotServed) => return None,
+                Some(Unwatched::NotPermitted) => "you may not list and watch it".to_owned(),
+                None if is_served(one) => return None,
+                None => one
+                    .last_error()
+                    .map_or_else(|| "its first list has not ended".to_owned(), |why| brief(&why)),
+            };
+            let depends = match one.unwatched() {
+                Some(_) => "a part of what",
+                None => "what",
+            };
+            Some(NotRead {
+                what: format!("{depends} {} would do", self.owner.name()),
+                why: format!("{} could not be read: {why}", one.kind()),
+            })
+        });
+        unread.collect()
+    }
+}
+
+/// The sentence of an error of the API server, without the answer that the library appends.
+fn brief(error: &str) -> String {
+    let sentence = error.split(" (Status {").next().unwrap_or_default();
+    sentence.trim_start_matches("ApiError: ").to_owned()
+}
+
+fn is_served(health: &WatchHealth) -> bool {
+    health.served().now_or_never().is_some()
+}
+
+/// A run of all products.
+pub(super) struct Run<'a> {
+    pub(super) client: &'a Client,
+    pub(super) surroundings: &'a Surroundings,
+    /// The only namespace of the report.
+    pub(super) namespace: Option<&'a str>,
+    /// The longest time.
+    pub(super) limit: Duration,
+}
+
+impl Run<'_> {
+    /// Runs the controllers of all targets until nothing more is to be seen.
+    pub(super) async fn observe(&self, targets: &[Target<'_>]) -> DryRun {
+        let (collected, mut not_known, mut running) = (Arc::new(Collected::default()), Vec::new(), Vec::new());
+        if targets.is_empty() {
+            not_known.push(NotRead {
+                what: "what this program would do".to_owned(),
+                why: "no Go manager was found whose settings it would have".to_owned(),
+            });
+        }
+        for target in targets {
+            for owner in target.owners() {
+                match self.begin(target, owner, &collected).await {
+                    Ok(product) => running.push((owner, product)),
+                    Err(why) => not_known.push(NotRead {
+                        what: format!("what {} would do", owner.name()),
+                        why,
+                    }),
+                }
+            }
+        }
+        not_known.extend(self.watch(running, &collected).await);
+        let mut seen = collected.0.lock();
+        let failed = std::mem::take(&mut seen.failed).into_iter();
+        not_known.extend(failed.map(|((controller, key), why)| NotRead {
+            what: format!("{controller} {key}"),
+            why,
+        }));
+        not_known.sort();
+        not_known.dedup();
+        DryRun {
+            changes: std::mem::take(&mut seen.changes),
+            not_known,
+        }
+    }
+
+    /// Builds the controllers of one product. An error says why they cannot run.
+    async fn begin(&self, target: &Target<'_>, owner: Owner, collected: &Arc<Collected>) -> Result<Running, String> {
+        let product = product::find(owner);
+        let served = served::ask(self.client, product.kinds)
+            .await
+            .map_err(|error| error.to_string())?;
+        let missing = served::missing(product.kinds, &served);
+        if !missing.is_empty() {
+            return Err(missing.join("; "));
+        }
+        let options = target.options(self.namespace)?;
+        let hosts = match owner {
+            Owner::Hosts => Some(self.hosts(target, &options).await?),
+            Owner::Capm3 | Owner::Ipam => None,
+        };
+        let surroundings = self.surroundings;
+        let session = Session {
+            machines: machines::settings(|name| target.variable(name)),
+            options,
+            pod: PodIdentity {
+                namespace: target
+                    .manager
+                    .deployment
+                    .split_once('/')
+                    .map(|(namespace, _)| namespace.to_owned()),
+                identity: "preflight".to_owned(),
+            },
+            client: self.client.clone(),
+            leases: self.client.clone(),
+            clients: Arc::clone(&surroundings.clients),
+            hosts,
+            clock: Arc::clone(&surroundings.clock),
+            metrics: Metrics::new(),
+            verbosity: None,
+            dry_run: Some(Arc::<Collected>::clone(collected)),
+        };
+        let access = self.access(product)?;
+        (product.begin)(&session, access).map_err(|error| error.to_string())
+    }
+
+    /// Clients that refuse each write: the elector is dropped, so the lease is never held. The plans are those of the time after the
+    /// switch, in which no Go manager runs.
+    fn access(&self, product: Product) -> Result<WriteAccess, String> {
+        let leadership = self.never_leading(product);
+        let clients = &self.surroundings.clients;
+        let client = clients.writing_for(leadership.clone(), Guard::forced());
+        Ok(WriteAccess {
+            client: client.map_err(|error| error.to_string())?,
+            permit: Arc::new(|| Ok(())),
+            workloads: clients.workloads(leadership, Guard::forced()),
+            go_manager: Arc::new(|| Box::pin(async { GuardStatus::Clear })),
+        })
+    }
+
+    fn never_leading(&self, product: Product) -> Leadership {
+        let target = LeaseTarget {
+            namespace: String::new(),
+            name: product.lease.to_owned(),
+            identity: "preflight".to_owned(),
+        };
+        let (timings, clock) = (LeaseTimings::default(), Arc::clone(&self.surroundings.clock));
+        let metrics = Metrics::new().lease(product.lease);
+        let (_, leadership) =
+            LeaderElector::new::<LeaderElection>(self.client.clone(), target, timings, clock, metrics);
+        leadership
+    }
+
+    /// The settings of hosts, with an Ironic that has answered.
+    async fn hosts(&self, target: &Target<'_>, options: &Options) -> Result<HostsConfig, String> {
+        let surroundings = self.surroundings;
+        let variable = |name: &str| {
+            let own = (surroundings.variable)(name);
+            let is_of_ironic = OF_IRONIC.iter().any(|prefix| name.starts_with(prefix));
+            own.or_else(|| target.variable(name).filter(|_| !is_of_ironic))
+        };
+        if (surroundings.variable)("IRONIC_ENDPOINT").is_none() {
+            return Err(
+                "IRONIC_ENDPOINT is not set in the environment of this command; set it, and METAL3_AUTH_ROOT_DIR and \
+                        IRONIC_CACERT_FILE if it needs them, where Ironic can be reached"
+                    .to_owned(),
+            );
+        }
+        let config = HostsConfig::of(options, variable, Arc::clone(&surroundings.clock)).await;
+        let mut config = config.map_err(|error| error.to_string())?;
+        if let Some(ironic) = &surroundings.ironic {
+            config.ironic = ironic.clone();
+        }
+        let first = node::list::<Node>(node::Order::Created, 1, None);
+        match tokio::time::timeout(IRONIC, config.ironic.send(&first)).await {
+            Ok(Ok(_)) => Ok(config),
+            Ok(Err(error)) => Err(format!("Ironic at IRONIC_ENDPOINT: {error}")),
+            Err(_) => Err("Ironic at IRONIC_ENDPOINT does not answer".to_owned()),
+        }
+    }
+
+    /// Runs until the limit, or until nothing was reconciled for a while. Returns what is not known.
+    async fn watch(&self, running: Vec<(Owner, Running)>, collected: &Collected) -> Vec<NotRead> {
+        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let mut watched = Vec::new();
+        for (owner, product) in running {
+            for watch in product.watches {
+                drop(tasks.spawn(watch(stop.clone())));
+            }
+            drop(tasks.spawn((product.controllers)(stop.clone())));
+            watched.push(Watched {
+                owner,
+                health: product.watch_health,
+            });
+        }
+        let (mut passed, mut quiet, mut reconciles) = (Duration::ZERO, Duration::ZERO, 0);
+        while !watched.is_empty() && passed < self.limit && quiet < QUIET {
+            tokio::time::sleep(STEP).await;
+            passed += STEP;
+            let now = collected.0.lock().reconciles;
+            let is_quiet = now == reconciles && watched.iter().all(Watched::is_decided);
+            quiet = if is_quiet { quiet + STEP } else { Duration::ZERO };
+            reconciles = now;
+        }
+        let not_known = watched.iter().flat_map(Watched::not_known).collect();
+        stop.cancel();
+        tasks.close();
+        tasks.wait().await;
+        not_known
+    }
+}

@@ -1,0 +1,194 @@
+//! The arguments and variables of the Go managers, as this program takes them.
+
+use metal3_domain::uri::without_logins;
+use metal3_flags::{Mapped, Owner, VARIABLES, mapped};
+use serde::Serialize;
+
+use crate::managers::Manager;
+
+/// Variables that this program reads and `docs/flags.md` does not list: their value is that of the Pod, or a product's own.
+const OF_THE_POD: [&str; 2] = ["POD_NAME", "POD_NAMESPACE"];
+const OF_MACHINES: &str = "CAPM3_FAST_TRACK";
+
+/// Where a variable of a container comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Source {
+    /// It is written in the Deployment.
+    Deployment,
+    /// An entry of this ConfigMap.
+    ConfigMap(String),
+    /// An entry of this Secret. Its value is not read.
+    Secret(String),
+    /// A field of the Pod, by its path.
+    Pod(String),
+}
+
+impl Source {
+    fn text(&self) -> String {
+        match self {
+            Self::Deployment => "the Deployment".to_owned(),
+            Self::ConfigMap(name) => format!("ConfigMap {name}"),
+            Self::Secret(name) => format!("Secret {name}"),
+            Self::Pod(path) => format!("the field {path} of the Pod"),
+        }
+    }
+}
+
+/// A variable of a container.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Variable {
+    /// Its name; that of all entries of a Secret that was not read is `*`.
+    pub name: String,
+    /// Its value, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Where it comes from.
+    pub source: Source,
+}
+
+/// The environment of a manager.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Given {
+    /// `NAMESPACE/NAME` of its Deployment.
+    pub deployment: String,
+    /// Its variables.
+    pub variables: Vec<Variable>,
+    /// Variables that this program rejects or that have no effect, each with the reason.
+    pub without_effect: Vec<(String, String)>,
+}
+
+/// What is left out, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Dropped {
+    /// The argument, or the name of the variable.
+    pub setting: String,
+    /// Why.
+    pub why: String,
+}
+
+/// The settings of one Go manager, for this program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Settings {
+    /// `NAMESPACE/NAME` of its Deployment.
+    pub deployment: String,
+    /// The arguments of this program.
+    pub arguments: Vec<String>,
+    /// The variables that this program reads.
+    pub variables: Vec<Variable>,
+    /// What is left out.
+    pub dropped: Vec<Dropped>,
+}
+
+/// The settings of each Go manager.
+pub(crate) fn settings(managers: &[Manager], given: &[Given]) -> Vec<Settings> {
+    let theirs = managers.iter().filter(|manager| !manager.is_this_program);
+    theirs.map(|manager| of_manager(manager, given)).collect()
+}
+
+fn of_manager(manager: &Manager, given: &[Given]) -> Settings {
+    let owners = Owner::ALL
+        .into_iter()
+        .filter(|owner| manager.controllers.contains(&owner.name()));
+    let owners: Vec<Owner> = owners.collect();
+    let environment = given.iter().find(|one| one.deployment == manager.deployment);
+    let variables = environment.map_or(&[][..], |one| &one.variables);
+    let values = |name: &str| {
+        let known = variables.iter().find(|one| one.name == name);
+        known.and_then(|one| one.value.clone())
+    };
+    let arguments = manager.arguments.iter().map(|argument| expanded(argument, values));
+    let Mapped { arguments, dropped } = mapped(&owners, arguments);
+    let mut dropped: Vec<Dropped> = dropped
+        .into_iter()
+        .map(|(setting, why)| Dropped { setting, why })
+        .collect();
+    let mut kept = Vec::new();
+    for variable in variables {
+        let refused = environment.into_iter().flat_map(|one| &one.without_effect);
+        let refused = refused
+            .filter(|(name, _)| *name == variable.name)
+            .map(|(_, why)| why.clone())
+            .next();
+        match refused.or_else(|| not_read(&owners, &variable.name)) {
+            Some(why) => dropped.push(Dropped {
+                setting: variable.name.clone(),
+                why,
+            }),
+            None => kept.push(Variable {
+                value: variable.value.as_deref().map(without_logins),
+                ..variable.clone()
+            }),
+        }
+    }
+    Settings {
+        deployment: manager.deployment.clone(),
+        arguments,
+        variables: kept,
+        dropped,
+    }
+}
+
+/// Why this program does not read a variable. The host controllers read all that `docs/flags.md` lists.
+fn not_read(owners: &[Owner], name: &str) -> Option<String> {
+    let is_listed = || VARIABLES.iter().any(|variable| variable.name == name);
+    let is_of_leases = || is_listed() && name.ends_with("_SECONDS");
+    let is_read = name == "*"
+        || OF_THE_POD.contains(&name)
+        || (owners.contains(&Owner::Hosts) && is_listed())
+        || (owners.contains(&Owner::Capm3) && name == OF_MACHINES)
+        || is_of_leases();
+    (!is_read).then(|| "no controller of this program reads it".to_owned())
+}
+
+/// The argument with the variables that Kubernetes replaces in it: `$(NAME)`. `$$` stands for a dollar.
+#[must_use]
+pub fn expanded(argument: &str, value: impl Fn(&str) -> Option<String>) -> String {
+    let (mut text, mut rest) = (String::new(), argument);
+    while let Some((before, after)) = rest.split_once('$') {
+        text.push_str(before);
+        let reference = after.strip_prefix('(').and_then(|inner| inner.split_once(')'));
+        rest = if let Some(after) = after.strip_prefix('$') {
+            text.push('$');
+            after
+        } else if let Some((value, after)) = reference.and_then(|(name, after)| Some((value(name)?, after))) {
+            text.push_str(&value);
+            after
+        } else {
+            text.push('$');
+            after
+        };
+    }
+    text + rest
+}
+
+/// The lines for a person, ready to be copied.
+pub(crate) fn text(settings: &[Settings]) -> String {
+    let mut text = String::new();
+    for one in settings {
+        let arguments: Vec<String> = one.arguments.iter().map(|one| format!("{one:?}")).collect();
+        text.push_str(&format!("\nSettings of {} for this program:\n", one.deployment));
+        text.push_str(&format!("    args: [{}]\n", arguments.join(", ")));
+        for variable in &one.variables {
+            text.push_str(&match &variable.value {
+                Some(value) => format!(
+                    "    {}: {value:?}    # from {}\n",
+                    variable.name,
+                    variable.source.text()
+                ),
+                None => format!(
+                    "    # {}: keep the reference to {}\n",
+                    variable.name,
+                    variable.source.text()
+                ),
+            });
+        }
+        for dropped in &one.dropped {
+            text.push_str(&format!("    # without {}: {}\n", dropped.setting, dropped.why));
+        }
+    }
+    text
+}
