@@ -9,9 +9,9 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
 use super::env::TestEnv;
+use super::reader::{self, READS};
 use crate::claim::Proof;
 use crate::claims::stack::Stack;
-use crate::pki::ADMIN;
 use crate::products::load::{list, name};
 use crate::products::machines::NAMESPACE;
 use crate::products::machines::template::CLUSTER;
@@ -163,25 +163,9 @@ fn viewer(stack: &Stack) -> anyhow::Result<PathBuf> {
         "ipam.metal3.io",
         "metal3.io",
     ];
-    let verbs = ["get", "list", "watch"];
     let rules = json!([
-        { "apiGroups": groups, "resources": ["*"], "verbs": verbs },
-        { "apiGroups": [""], "resources": ["events"], "verbs": verbs },
+        { "apiGroups": groups, "resources": ["*"], "verbs": READS },
+        { "apiGroups": [""], "resources": ["events"], "verbs": READS },
     ]);
-    let subject = json!({ "kind": "ServiceAccount", "name": VIEWER, "namespace": NAMESPACE });
-    let role = json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": VIEWER });
-    let objects = [
-        json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": VIEWER, "namespace": NAMESPACE } }),
-        json!({ "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": { "name": VIEWER }, "rules": rules }),
-        json!({ "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": { "name": VIEWER },
-            "subjects": [subject], "roleRef": role }),
-    ];
-    stack.send(&["apply"], &objects)?;
-    let token = stack.kubectl(&["--namespace", NAMESPACE, "create", "token", VIEWER, "--duration=1h"])?;
-    let text = fs::read_to_string(stack.places.kubeconfig(ADMIN)).context("there is no kubeconfig")?;
-    let mut config: Value = serde_saphyr::from_str(&text).context("the kubeconfig is no YAML")?;
-    config["users"][0]["user"] = json!({ "token": token.trim() });
-    let file = stack.places.state().join("viewer.kubeconfig");
-    fs::write(&file, config.to_string()).context("the kubeconfig cannot be written")?;
-    Ok(file)
+    reader::kubeconfig(stack, VIEWER, &rules)
 }

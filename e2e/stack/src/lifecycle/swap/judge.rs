@@ -1,5 +1,6 @@
 //! The invariants of a switch. Pure: from what was recorded to a line per violation.
 
+mod first;
 mod owners;
 mod preflight;
 mod writes;
@@ -8,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::first::First;
 use super::identity::{changed, identity};
 use super::logs::{Order, Verb, Write};
 use super::managers::Way;
@@ -48,6 +50,8 @@ pub(super) struct Turn {
     pub(super) named: BTreeSet<String>,
     /// Objects that preflight stops the switch for.
     pub(super) stops: BTreeSet<String>,
+    /// What its dry run saw; none of the way back.
+    pub(super) first: Option<First>,
     /// Whether Kubernetes refuses a plain command, and whether preflight names the one that works.
     pub(super) refusals: Vec<Refusal>,
     /// The commands and their output.
@@ -79,6 +83,7 @@ pub(super) const INVARIANTS: &[Invariant] = &[
         Turn::refusals,
     ),
     ("preflight_named_each_host_that_something_happens_to", Turn::predicted),
+    ("preflight_saw_the_first_writes_and_orders", Turn::first_changes),
 ];
 
 fn none(violations: Vec<String>, figures: String) -> Proof {

@@ -5,6 +5,7 @@
 //! invariants, in both directions. The Go managers are built outside this project: see [`upstream`].
 
 mod back;
+mod first;
 mod identity;
 mod judge;
 mod logs;
@@ -220,7 +221,12 @@ impl Suite<'_> {
         let refused = refused.collect::<anyhow::Result<Vec<bool>>>()?;
         let before = Mark::now(env)?;
         stage.begin(&work)?;
-        let prediction = predict::run(env.stack, self.program, to, &self.installer.upstream.release)?;
+        let prediction = predict::run(
+            env.stack,
+            env.fleet,
+            (self.program, to),
+            &self.installer.upstream.release,
+        )?;
         let refusal = |(plain, is_refused): (&Plain, bool)| Refusal {
             plain: plain.command(),
             is_refused,
@@ -261,6 +267,7 @@ impl Suite<'_> {
             versions: (self.versions)()?,
             named: prediction.hosts(),
             stops: prediction.stops(),
+            first: prediction.first(),
             refusals,
             predicted: prediction.text(),
             session: self.installer.session.take(),

@@ -1,17 +1,23 @@
 //! `capm3 preflight` before a switch, and what it names.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::first::First;
 use super::plain::Plain;
 use super::products::Family;
 use super::release::GoRelease;
 use crate::claims::stack::Stack;
-use crate::pki::ADMIN;
+use crate::lifecycle::fleet::Fleet;
+use crate::lifecycle::reader::{self, READS};
 use crate::products::machines::NAMESPACE;
+
+/// The account of the person who looks. It may read everything, and Secrets too, because the controllers do; it may write nothing.
+const ACCOUNT: &str = "preflight";
 
 pub(super) struct Prediction {
     report: Value,
@@ -20,16 +26,28 @@ pub(super) struct Prediction {
 }
 
 /// Runs the command as a user does. A decision other than *go* is part of the result.
-pub(super) fn run(stack: &Stack, program: &Path, to: Family, release: &GoRelease) -> anyhow::Result<Prediction> {
-    let kubeconfig = format!("--kubeconfig={}", stack.places.kubeconfig(ADMIN).display());
+pub(super) fn run(
+    stack: &Stack,
+    fleet: &Fleet,
+    (program, to): (&Path, Family),
+    release: &GoRelease,
+) -> anyhow::Result<Prediction> {
+    let rules = json!([{ "apiGroups": ["*"], "resources": ["*"], "verbs": READS }]);
+    let kubeconfig = format!("--kubeconfig={}", reader::kubeconfig(stack, ACCOUNT, &rules)?.display());
     let to_series = format!("--to={}", release.series());
     let way: &[&str] = match to {
         Family::Ours => &[],
         Family::Go => &["--back", &to_series],
     };
     let program = program.to_str().context("the program's name is not text")?;
-    let args = [&["preflight"][..], way, &[&kubeconfig, "--output=json"]].concat();
-    let output = stack.output(program, &args, None)?;
+    let [endpoint, login] = ironic(stack, fleet)?;
+    let args = [
+        &[&endpoint, &login, program, "preflight"][..],
+        way,
+        &[&kubeconfig, "--output=json"],
+    ]
+    .concat();
+    let output = stack.output("env", &args, None)?;
     let code = output.status.code().context("preflight was killed")?;
     let Ok(report) = serde_json::from_slice(&output.stdout) else {
         bail!("preflight: {code}: {}", String::from_utf8_lossy(&output.stderr));
@@ -38,7 +56,27 @@ pub(super) fn run(stack: &Stack, program: &Path, to: Family, release: &GoRelease
     Ok(Prediction { report, command, code })
 }
 
+/// The variables that say where Ironic is, for the dry run.
+fn ironic(stack: &Stack, fleet: &Fleet) -> anyhow::Result<[String; 2]> {
+    let root = stack.places.state().join("preflight-auth");
+    let folder = root.join("ironic");
+    fs::create_dir_all(&folder)?;
+    let [(username, password), _] = fleet.logins();
+    for (name, content) in [("username", username), ("password", password)] {
+        fs::write(folder.join(name), content).with_context(|| format!("writing the {name} of Ironic"))?;
+    }
+    Ok([
+        format!("IRONIC_ENDPOINT={}", fleet.ironic_url()),
+        format!("METAL3_AUTH_ROOT_DIR={}", root.display()),
+    ])
+}
+
 impl Prediction {
+    /// What the dry run saw; none of the way back.
+    pub(super) fn first(&self) -> Option<First> {
+        First::of(&self.report)
+    }
+
     fn findings(&self) -> impl Iterator<Item = &Value> {
         self.report["findings"].as_array().into_iter().flatten()
     }

@@ -25,6 +25,7 @@ pub(super) fn quiet() -> Turn {
         versions: Versions::new(),
         named: BTreeSet::new(),
         stops: stops(Family::Ours, &GoRelease::for_test()),
+        first: None,
         refusals: Vec::new(),
         session: String::new(),
         predicted: String::new(),
@@ -151,9 +152,16 @@ type Violation = (&'static str, Box<dyn Fn(&mut Turn)>);
 fn each_invariant_has_a_violation() {
     let [hosts, addresses, _] = products(&GoRelease::for_test());
     let (user, of_addresses) = (hosts.user(), addresses.user());
-    let table: [Violation; 26] = [
+    let table: [Violation; 27] = [
         ("no_product", Box::new(|turn| turn.gaps[1].1 = None)),
         ("no_product", Box::new(|turn| turn.gaps[2].1 = Some(20_001))),
+        (
+            "preflight_saw",
+            Box::new(|turn| {
+                let change = json!({ "verb": "patch", "object": format!("BareMetalHost metal/{}", host(7)) });
+                turn.first = First::of(&json!({ "dryRun": { "changes": [change] } }));
+            }),
+        ),
         ("preflight_stops", Box::new(|turn| turn.stops.clear())),
         (
             "preflight_names",

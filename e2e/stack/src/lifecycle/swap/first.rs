@@ -1,0 +1,340 @@
+//! What the dry run of `preflight` saw, compared with what then happened. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::logs::{Order, Verb, Write};
+
+/// The changes of a dry run, and what it could not see.
+#[derive(Debug, Clone, Default)]
+pub(super) struct First {
+    changes: Vec<Change>,
+    not_known: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+struct Change {
+    /// `patch`, `patch status`, or `order` with its name.
+    verb: String,
+    /// In lower case, as in URLs.
+    resource: String,
+    name: String,
+}
+
+/// What happened to objects and machines.
+pub(super) struct Happened<'a> {
+    /// Hosts of which nothing was asked.
+    pub(super) at_rest: &'a BTreeSet<String>,
+    /// Writes of the new managers to hosts at rest.
+    pub(super) to_hosts_at_rest: &'a [&'a Write],
+    /// Writes of all managers since work was ordered: between the prediction and the switch the old one goes on.
+    pub(super) writes: &'a [&'a Write],
+    /// Orders to Ironic since the switch began.
+    pub(super) orders: &'a [Order],
+}
+
+/// A verb and a resource, as requests have them.
+type Kind = (String, String);
+
+impl First {
+    /// The dry run of a report; none of the way back.
+    pub(super) fn of(report: &Value) -> Option<Self> {
+        let dry_run = report.get("dryRun")?;
+        let all = |member: &str| dry_run[member].as_array().cloned().unwrap_or_default();
+        let text = |value: &Value, member: &str| value[member].as_str().unwrap_or_default().to_owned();
+        let changes = all("changes").into_iter().map(|change| {
+            let object = text(&change, "object");
+            let (kind, name) = object.split_once(' ').unwrap_or_default();
+            Change {
+                verb: text(&change, "verb"),
+                resource: plural(kind),
+                name: name.rsplit('/').next().unwrap_or_default().to_owned(),
+            }
+        });
+        let not_known = all("notKnown");
+        let not_known = not_known
+            .iter()
+            .map(|one| format!("{}: {}", text(one, "what"), text(one, "why")));
+        Some(Self {
+            changes: changes.collect(),
+            not_known: not_known.collect(),
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Where prediction and events differ: in number and kind of writes for a host at rest, in the object for all others, whose work
+    /// goes on.
+    pub(super) fn compare(&self, happened: &Happened<'_>) -> Vec<String> {
+        let mut differences: Vec<String> = self.not_known.iter().map(|what| format!("not known: {what}")).collect();
+        for host in happened.at_rest {
+            differences.extend(self.host_at_rest(host, happened));
+        }
+        let is_at_rest = |change: &&Change| change.is_of_host() && happened.at_rest.contains(&change.name);
+        for change in self.changes.iter().filter(|change| !is_at_rest(change)) {
+            let (verb, resource) = (&change.verb, &change.resource);
+            let is_found = match change.order() {
+                Some(verb) => happened
+                    .orders
+                    .iter()
+                    .any(|order| order.host == change.name && order.what == verb),
+                None => happened.writes.iter().any(|write| {
+                    let written = write.resource.split('/').next().unwrap_or_default();
+                    written == resource && write.name == change.name
+                }),
+            };
+            if !is_found {
+                differences.push(format!(
+                    "{verb} {resource} {}: predicted, and did not happen",
+                    change.name
+                ));
+            }
+        }
+        differences
+    }
+
+    fn host_at_rest(&self, host: &str, happened: &Happened<'_>) -> Vec<String> {
+        let (mut predicted, mut seen) = (BTreeMap::<Kind, usize>::new(), BTreeMap::<Kind, usize>::new());
+        let mut orders: BTreeMap<Verb, bool> = BTreeMap::new();
+        for change in self
+            .changes
+            .iter()
+            .filter(|change| change.is_of_host() && change.name == host)
+        {
+            match change.order() {
+                Some(verb) => drop(orders.insert(verb, false)),
+                None => *predicted.entry(change.request()).or_default() += 1,
+            }
+        }
+        for write in happened.to_hosts_at_rest.iter().filter(|write| write.name == host) {
+            *seen.entry((write.verb.clone(), write.resource.clone())).or_default() += 1;
+        }
+        let mut differences = Vec::new();
+        let kinds: BTreeSet<&Kind> = predicted.keys().chain(seen.keys()).collect();
+        for kind in kinds {
+            let [before, after] = [&predicted, &seen].map(|all| all.get(kind).copied().unwrap_or_default());
+            if before != after {
+                differences.push(format!(
+                    "{host}: {} {}: {before} predicted, {after} happened",
+                    kind.0, kind.1
+                ));
+            }
+        }
+        for order in happened.orders.iter().filter(|order| order.host == host) {
+            match orders.get_mut(&order.what) {
+                Some(is_seen) => *is_seen = true,
+                None => differences.push(format!("{host}: {} was not predicted", order.text)),
+            }
+        }
+        let missing = orders.iter().filter(|(_, is_seen)| !**is_seen);
+        differences.extend(missing.map(|(verb, _)| format!("{host}: {}: predicted, and did not happen", verb.name())));
+        differences
+    }
+}
+
+impl Change {
+    fn is_of_host(&self) -> bool {
+        self.resource == "baremetalhosts"
+    }
+
+    /// The verb and the resource of the request.
+    fn request(&self) -> Kind {
+        match self.verb.split_once(' ') {
+            Some((verb, subresource)) => (verb.to_owned(), format!("{}/{subresource}", self.resource)),
+            None => (self.verb.clone(), self.resource.clone()),
+        }
+    }
+
+    /// The kind of an order to Ironic.
+    fn order(&self) -> Option<Verb> {
+        Some(match self.verb.strip_prefix("order ")? {
+            "power on" | "power off" | "soft power off" | "rebooting" | "soft rebooting" => Verb::Power,
+            "create node" => Verb::Create,
+            "delete node" => Verb::Delete,
+            "change node"
+            | "set RAID"
+            | "set maintenance"
+            | "clear maintenance"
+            | "create port"
+            | "insert disc"
+            | "eject discs"
+            | "create subscription"
+            | "delete subscription" => Verb::Describe,
+            _ => Verb::Provision,
+        })
+    }
+}
+
+/// The name of a kind in URLs.
+fn plural(kind: &str) -> String {
+    let name = kind.to_lowercase();
+    match name.as_str() {
+        "hardwaredata" | "hostfirmwaresettings" | "hostfirmwarecomponents" => name,
+        "ipaddress" => "ipaddresses".to_owned(),
+        _ => format!("{}s", name.trim_end_matches('s')),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn first(changes: &[(&str, &str)], not_known: &[&str]) -> First {
+        let change = |(verb, object): &(&str, &str)| json!({ "verb": verb, "object": object, "interrupts": false });
+        let unknown = |what: &&str| json!({ "what": what, "why": "you may not" });
+        let changes: Vec<Value> = changes.iter().map(change).collect();
+        let not_known: Vec<Value> = not_known.iter().map(unknown).collect();
+        First::of(&json!({ "dryRun": { "changes": changes, "notKnown": not_known } })).unwrap()
+    }
+
+    fn write(verb: &str, resource: &str, name: &str) -> Write {
+        Write {
+            user: "u".to_owned(),
+            agent: "capm3/v1".to_owned(),
+            verb: verb.to_owned(),
+            resource: resource.to_owned(),
+            name: name.to_owned(),
+            at: 0,
+        }
+    }
+
+    fn order(host: &str, what: Verb) -> Order {
+        Order {
+            host: host.to_owned(),
+            what,
+            text: "PUT".to_owned(),
+        }
+    }
+
+    /// `rest` is at rest.
+    fn differences(first: &First, writes: &[Write], orders: &[Order]) -> Vec<String> {
+        let at_rest = BTreeSet::from(["rest".to_owned()]);
+        let all: Vec<&Write> = writes.iter().collect();
+        let of_rest = |one: &&Write| one.name == "rest" && one.resource.starts_with("baremetalhosts");
+        let to_rest: Vec<&Write> = writes.iter().filter(of_rest).collect();
+        first.compare(&Happened {
+            at_rest: &at_rest,
+            to_hosts_at_rest: &to_rest,
+            writes: &all,
+            orders,
+        })
+    }
+
+    #[test]
+    fn writes_of_a_host_at_rest_are_compared_by_number_and_kind_in_both_directions() {
+        let (host, status) = (
+            write("patch", "baremetalhosts", "rest"),
+            write("patch", "baremetalhosts/status", "rest"),
+        );
+        let patch = ("patch", "BareMetalHost metal/rest");
+        let of_status = ("patch status", "BareMetalHost metal/rest");
+        let table: [(&[(&str, &str)], Vec<Write>, &[&str]); 7] = [
+            (&[], vec![], &[]),
+            (&[patch, of_status], vec![status.clone(), host.clone()], &[]),
+            (
+                &[patch],
+                vec![],
+                &["rest: patch baremetalhosts: 1 predicted, 0 happened"],
+            ),
+            (
+                &[],
+                vec![host.clone()],
+                &["rest: patch baremetalhosts: 0 predicted, 1 happened"],
+            ),
+            (
+                &[patch],
+                vec![host.clone(), host.clone()],
+                &["rest: patch baremetalhosts: 1 predicted, 2 happened"],
+            ),
+            (&[patch, patch], vec![host.clone(), host.clone()], &[]),
+            (
+                &[patch],
+                vec![status],
+                &[
+                    "rest: patch baremetalhosts: 1 predicted, 0 happened",
+                    "rest: patch baremetalhosts/status: 0 predicted, 1 happened",
+                ],
+            ),
+        ];
+        for (predicted, writes, expected) in table {
+            assert_eq!(
+                differences(&first(predicted, &[]), &writes, &[]),
+                expected,
+                "{predicted:?} {writes:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn orders_to_a_host_at_rest_are_compared_in_both_directions() {
+        let predicted = first(&[("order power off", "BareMetalHost metal/rest")], &[]);
+        let (power, provision) = (order("rest", Verb::Power), order("rest", Verb::Provision));
+        assert_eq!(differences(&predicted, &[], &[power.clone()]), [""; 0]);
+        let both = [
+            "rest: PUT was not predicted",
+            "rest: power: predicted, and did not happen",
+        ];
+        assert_eq!(differences(&predicted, &[], &[provision]), both);
+        assert_eq!(
+            differences(&first(&[], &[]), &[], &[power]),
+            ["rest: PUT was not predicted"]
+        );
+    }
+
+    #[test]
+    fn work_of_other_objects_may_go_on_and_what_was_predicted_must_happen() {
+        let predicted = first(
+            &[
+                ("patch status", "Metal3Machine metal/m"),
+                ("create", "IPAddress metal/a"),
+                ("order create node", "BareMetalHost metal/busy"),
+            ],
+            &[],
+        );
+        let writes = [
+            write("patch", "metal3machines", "m"),
+            write("create", "ipaddresses", "a"),
+            write("patch", "metal3machines", "another"),
+        ];
+        let orders = [order("busy", Verb::Create), order("busy", Verb::Provision)];
+        assert_eq!(differences(&predicted, &writes, &orders), [""; 0]);
+        let missing = differences(&predicted, &writes[1..], &orders[1..]);
+        let expected = [
+            "patch status metal3machines m: predicted",
+            "order create node baremetalhosts busy: predicted",
+        ];
+        assert_eq!(missing.len(), expected.len(), "{missing:?}");
+        assert!(
+            missing.iter().zip(expected).all(|(line, part)| line.starts_with(part)),
+            "{missing:?}"
+        );
+    }
+
+    #[test]
+    fn what_the_dry_run_could_not_see_is_a_difference_and_the_way_back_has_none() {
+        let found = differences(&first(&[], &["what hosts would do"]), &[], &[]);
+        assert_eq!(found, ["not known: what hosts would do: you may not"]);
+        assert!(First::of(&json!({ "findings": [] })).is_none());
+    }
+
+    #[test]
+    fn kinds_have_the_names_that_the_audit_log_has() {
+        let table = [
+            ("BareMetalHost", "baremetalhosts"),
+            ("HardwareData", "hardwaredata"),
+            ("HostFirmwareSettings", "hostfirmwaresettings"),
+            ("IPAddress", "ipaddresses"),
+            ("Metal3Data", "metal3datas"),
+            ("Secret", "secrets"),
+            ("leases", "leases"),
+        ];
+        for (kind, expected) in table {
+            assert_eq!(plural(kind), expected);
+        }
+    }
+}
