@@ -1,6 +1,7 @@
 //! The invariants of a switch. Pure: from what was recorded to a line per violation.
 
 mod first;
+mod leases;
 mod owners;
 mod preflight;
 mod writes;
@@ -43,6 +44,8 @@ pub(super) struct Turn {
     pub(super) begun: BTreeMap<(String, String), usize>,
     /// Writes since the work was ordered, and since the switch began.
     pub(super) writes: [Vec<Write>; 2],
+    /// Requests for Leases since the switch began.
+    pub(super) leases: Vec<Write>,
     pub(super) versions: Versions,
     /// Milliseconds without a manager, by Deployment; `None` when no new one began.
     pub(super) gaps: [(&'static str, Option<u64>); 3],
@@ -83,6 +86,7 @@ pub(super) const INVARIANTS: &[Invariant] = &[
         Turn::refusals,
     ),
     ("preflight_named_each_host_that_something_happens_to", Turn::predicted),
+    ("leases_cost_at_most_half_a_request_a_second", Turn::leases),
     ("preflight_saw_the_first_writes_and_orders", Turn::first_changes),
 ];
 

@@ -26,6 +26,7 @@ pub(super) fn quiet() -> Turn {
         named: BTreeSet::new(),
         stops: stops(Family::Ours, &GoRelease::for_test()),
         first: None,
+        leases: Vec::new(),
         refusals: Vec::new(),
         session: String::new(),
         predicted: String::new(),
@@ -60,7 +61,9 @@ pub(super) fn quiet() -> Turn {
         turn.marks[mark].machines.insert(REBOOTED, on);
     }
     let [hosts, ..] = products(&turn.release);
-    turn.writes[1].push(leads(hosts.user(), hosts.lease));
+    let lead = leads(hosts.user(), hosts.lease);
+    turn.leases.push(lead.clone());
+    turn.writes[1].push(lead);
     turn
 }
 
@@ -144,6 +147,28 @@ fn product_whose_leader_was_killed_waits_for_its_lease() {
     assert_eq!(broken(&turn), ["no_product_is_long_without_a_manager"]);
 }
 
+/// Each of three leaders renews with this period for ten minutes, past midnight.
+fn renewed(turn: &mut Turn, period: u64) {
+    let lead = turn.leases.remove(0);
+    let times = (0..600_000 / period).flat_map(|number| [number * period; 3]);
+    let at = |passed: u64| (86_300_000 + passed) % 86_400_000;
+    turn.leases = times
+        .map(|passed| Write {
+            at: at(passed),
+            ..lead.clone()
+        })
+        .collect();
+}
+
+#[test]
+fn leader_may_renew_its_lease_every_six_seconds_and_start_with_more() {
+    let mut turn = quiet();
+    renewed(&mut turn, 6_000);
+    let first = turn.leases[0].clone();
+    turn.leases.extend(std::iter::repeat_n(first, 20));
+    assert!(broken(&turn).is_empty(), "{:?}", broken(&turn));
+}
+
 /// The beginning of an invariant's name, and what violates it.
 type Violation = (&'static str, Box<dyn Fn(&mut Turn)>);
 
@@ -152,9 +177,11 @@ type Violation = (&'static str, Box<dyn Fn(&mut Turn)>);
 fn each_invariant_has_a_violation() {
     let [hosts, addresses, _] = products(&GoRelease::for_test());
     let (user, of_addresses) = (hosts.user(), addresses.user());
-    let table: [Violation; 27] = [
+    let table: [Violation; 29] = [
         ("no_product", Box::new(|turn| turn.gaps[1].1 = None)),
         ("no_product", Box::new(|turn| turn.gaps[2].1 = Some(20_001))),
+        ("leases_cost", Box::new(|turn| turn.leases.clear())),
+        ("leases_cost", Box::new(|turn| renewed(turn, 5_000))),
         (
             "preflight_saw",
             Box::new(|turn| {
