@@ -4,6 +4,7 @@ mod deploy_attempts;
 mod deprovision_attempts;
 mod destinations;
 mod discs;
+mod error_types;
 pub(crate) mod fixture;
 mod graph;
 mod hardware_data;

@@ -29,7 +29,7 @@ pub(in crate::tests) fn inspecting() -> Fixture {
     Fixture::new("inspecting").status(json!({ "hardware": null }))
 }
 
-pub(super) fn preparing() -> Fixture {
+pub(in crate::tests) fn preparing() -> Fixture {
     Fixture::new("preparing").with(|fixture| fixture.ports = Some(vec![port()]))
 }
 
