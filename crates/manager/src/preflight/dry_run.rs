@@ -25,6 +25,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::brief;
 use crate::hosts_config::HostsConfig;
 use crate::machines;
 use crate::pod::PodIdentity;
@@ -40,7 +41,7 @@ const QUIET: Duration = Duration::from_secs(10);
 const IRONIC: Duration = Duration::from_secs(15);
 /// The variables that say where Ironic is, and how to log in. They are those of the command: the network of the manager, its mounted
 /// files and its login are not those of the person who runs it, and a ConfigMap must not choose where a login of that person goes.
-const OF_IRONIC: [&str; 2] = ["IRONIC_", "METAL3_AUTH_ROOT_DIR"];
+const OF_IRONIC: [&str; 2] = ["IRONIC", "METAL3_AUTH_ROOT_DIR"];
 
 /// What a dry run needs besides a client.
 #[derive(Clone)]
@@ -171,12 +172,6 @@ impl Watched {
     }
 }
 
-/// The sentence of an error of the API server, without the answer that the library appends.
-fn brief(error: &str) -> String {
-    let sentence = error.split(" (Status {").next().unwrap_or_default();
-    sentence.trim_start_matches("ApiError: ").to_owned()
-}
-
 fn is_served(health: &WatchHealth) -> bool {
     health.served().now_or_never().is_some()
 }
@@ -232,7 +227,7 @@ impl Run<'_> {
         let product = product::find(owner);
         let served = served::ask(self.client, product.kinds)
             .await
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| brief(&error.to_string()))?;
         let missing = served::missing(product.kinds, &served);
         if !missing.is_empty() {
             return Err(missing.join("; "));

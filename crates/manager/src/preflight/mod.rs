@@ -21,6 +21,12 @@ pub use dry_run::Surroundings;
 use crate::output::Output;
 use reader::Reader;
 
+/// The sentence of an error of the API server, without the answer that the library appends.
+fn brief(error: &str) -> String {
+    let sentence = error.split(" (Status {").next().unwrap_or_default();
+    sentence.trim_start_matches("ApiError: ").to_owned()
+}
+
 impl Preflight {
     /// Reads what the rules need, runs the controllers in a dry run if it is given their surroundings, and applies the rules.
     pub async fn report(&self, client: &Client, surroundings: Option<&Surroundings>) -> Report {

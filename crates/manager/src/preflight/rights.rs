@@ -8,6 +8,8 @@ use metal3_grants::Scope;
 use metal3_preflight::{Account, Manager, Right};
 use metal3_runtime::access::Permission;
 
+use super::brief;
+
 /// What one account has: in all namespaces, and in its own.
 #[derive(Default)]
 struct Rules {
@@ -30,7 +32,7 @@ pub(super) async fn accounts(client: &Client, deployments: &[Deployment], manage
         let account = account.unwrap_or_else(|| "default".to_owned());
         let (rules, not_read) = match rules(client, (namespace, &account)).await {
             Ok(rules) => (rules, None),
-            Err(error) => (Rules::default(), Some(error.to_string())),
+            Err(error) => (Rules::default(), Some(brief(&error.to_string()))),
         };
         accounts.push(Account {
             deployment: manager.deployment.clone(),

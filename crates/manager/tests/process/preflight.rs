@@ -249,6 +249,7 @@ fn invalid_arguments_are_named() {
         ("--back --to 0.14", "is no series"),
         ("--force", "--force"),
         ("-o xml", "-o \"xml\""),
+        ("--dry-run soon", "is no time such as 1m"),
     ] {
         let error = parse(line.split_whitespace().map(str::to_owned)).unwrap_err();
         assert!(format!("{error:#}").contains(part), "{line}: {error:#}");
