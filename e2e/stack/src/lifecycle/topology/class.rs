@@ -81,6 +81,8 @@ pub(super) fn place(stack: &Stack, host: &str, zone: &Zone) -> anyhow::Result<()
 pub(super) fn apply(env: &TestEnv<'_>) -> anyhow::Result<()> {
     let stack = env.stack;
     stack.kubectl(&["get", "--raw", "/openapi/v2"])?;
+    // Nothing owns the templates of a former cluster of this name, and they cannot be changed.
+    stack.kubectl(&["--namespace", NAMESPACE, "delete", "metal3datatemplates", "--all"])?;
     let mut networks: Vec<Value> = ZONES.iter().flat_map(Zone::objects).collect();
     networks.extend(install::etcd_of(stack, CLUSTER)?);
     install::apply(stack, NAMESPACE, &networks)?;
