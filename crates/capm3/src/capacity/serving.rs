@@ -32,6 +32,12 @@ impl NearClusters {
             return Serving::Unknown(why);
         }
         match resolved {
+            Resolved::One(_) if machine.spec.metal3_cluster_ref.is_some() && unreadable.is_some() => {
+                let name = unreadable.map_or("", |one| one.name.as_str());
+                Serving::Unknown(format!(
+                    "Metal3Cluster {name} cannot be read, and its hosts are not known; correct it"
+                ))
+            }
             Resolved::One(found) => self.served_by(found, cluster),
             // It may only be late.
             Resolved::None => Serving::Unknown("their Metal3Cluster does not exist; create it".to_owned()),

@@ -86,6 +86,6 @@ pub fn is_secondary(object: &Metal3Cluster, cluster: &Cluster) -> bool {
     let names_infrastructure = cluster.spec.infrastructure_ref.is_some();
     // That of a class is created before the Cluster names it.
     let labels = object.metadata.labels.as_ref();
-    let is_of_class = labels.is_some_and(|all| all.contains_key(TOPOLOGY_OWNED_LABEL));
+    let is_of_class = !names_infrastructure && labels.is_some_and(|all| all.contains_key(TOPOLOGY_OWNED_LABEL));
     !is_of_class && !is_primary(object, cluster) && (joins(object, name) || names_infrastructure && is_owned())
 }

@@ -153,6 +153,12 @@ pub fn chosen(machine: &Metal3Machine) -> Option<&str> {
     annotation(machine, CHOSEN_HOST_ANNOTATION).filter(|name| !name.is_empty())
 }
 
+/// The Metal3Cluster found by an earlier reconcile, while the machine has or has chosen a host.
+pub(crate) fn recorded(machine: &Metal3Machine) -> Option<&str> {
+    let has_host = associated(machine).is_some() || chosen(machine).is_some();
+    machine.status.metal3_cluster.as_deref().filter(|_| has_host)
+}
+
 /// Whether the host has an image or custom deploy.
 pub(crate) const fn is_provisioned(host: &BareMetalHost) -> bool {
     host.spec.image.is_some() || host.spec.custom_deploy.is_some()

@@ -139,7 +139,7 @@ fn stated<'a>(machine: &'a Metal3Machine, recorded: Option<&'a str>, cluster: &'
 }
 
 /// The Metal3Cluster in a Cluster's infrastructure reference.
-fn own_infrastructure(cluster: &Cluster) -> Option<&str> {
+pub(crate) fn own_infrastructure(cluster: &Cluster) -> Option<&str> {
     let reference = cluster.spec.infrastructure_ref.as_ref()?;
     let is_metal3_cluster = reference.kind == Metal3Cluster::KIND && reference.api_group == Metal3Cluster::GROUP;
     is_metal3_cluster.then_some(&reference.name)

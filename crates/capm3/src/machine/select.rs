@@ -128,11 +128,18 @@ mod tests {
             let spec = json!({ "clusterName": "mixed", "failureDomainPolicy": "Required", "deploymentZones": [{ "name": name }] });
             from_value(json!({ "metadata": { "name": name, "namespace": "metal" }, "spec": spec })).unwrap()
         };
-        let sites = [site("n"), site("s")];
+        let mut sites = [site("n"), site("s")];
         let found = lines(Some("s"), &sites);
         assert_eq!(
             found[..2],
             ["can claim 1 of 2 hosts, in this order:", "+ hs, in its failure domain"]
+        );
+        // Without the policy it is still no host of the other site.
+        sites.iter_mut().for_each(|one| one.spec.failure_domain_policy = None);
+        let found = lines(Some("s"), &sites);
+        assert_eq!(
+            found[1..],
+            ["+ hs, in its failure domain", "- hn: a host of Metal3Cluster n"]
         );
     }
 }

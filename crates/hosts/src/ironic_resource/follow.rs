@@ -52,7 +52,7 @@ pub async fn follow(parts: Parts, stop: CancellationToken) {
         loop {
             match follower.apply().await {
                 Ok(true) => changed.notified().await,
-                // A certificate of the client may be replaced right now, of which no event tells.
+                // A certificate of the client may be replaced right now, and no event reports that.
                 Ok(false) => tokio::select! {
                     () = changed.notified() => {}
                     () = sleep(RETRY) => {}

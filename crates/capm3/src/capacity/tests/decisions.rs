@@ -235,9 +235,16 @@ fn machines_without_a_metal3_cluster_have_no_hosts_and_only_what_is_known_is_wri
         unreadable: None,
     };
     let both = [n.clone(), s];
+    // Without a policy a machine of one site gets a host of none, and not one of the other.
+    let open = both.clone().map(|mut one| {
+        one["spec"]["failureDomainPolicy"] = json!("Preferred");
+        one
+    });
     for (claimants, status, available, why) in [
         (vec![served_by(&both, false, Some("n"))], Some(usual()), 1, None),
         (vec![served_by(&both, false, Some("s"))], Some(json!({})), 0, None),
+        (vec![served_by(&open, false, Some("s"))], Some(json!({})), 0, None),
+        (vec![served_by(&open, false, Some("n"))], Some(usual()), 1, None),
         (
             vec![served_by(&both, false, None)],
             Some(json!({})),

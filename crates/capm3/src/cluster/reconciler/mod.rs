@@ -34,8 +34,9 @@ use crate::reasons::cluster as reasons;
 
 use join::Joins;
 
-/// A reconcile plans once, and once more after each result that changes the facts: those of claim, endpoint and Secret.
-const MOST_PLANS: usize = 4;
+/// A reconcile plans once, once more after the live list of machines, and after each result that changes the facts: those of
+/// claim, endpoint and Secret.
+const MOST_PLANS: usize = 5;
 
 /// Components of the controller.
 pub struct Parts {

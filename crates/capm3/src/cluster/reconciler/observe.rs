@@ -18,7 +18,7 @@ use crate::cluster::{
 use crate::endpoint::render::is_owned_and_live;
 use crate::endpoint::rendered::RenderedSecret;
 use crate::endpoint::source::{WantedSources, wanted_sources};
-use crate::machine::facts::{associated, chosen};
+use crate::machine::facts::recorded;
 use crate::machine::resolve::{Resolved, resolve};
 use crate::reasons::cluster as reasons;
 
@@ -165,9 +165,7 @@ fn belongs(
     if of_cluster.is_none() || of_cluster != cluster_name(object) {
         return false;
     }
-    // As for the machine itself: without a host it may get another one.
-    let has_host = associated(machine).is_some() || chosen(machine).is_some();
-    let recorded = machine.status.metal3_cluster.as_deref().filter(|_| has_host);
+    let recorded = recorded(machine);
     match cluster {
         Some(cluster) => match resolve(machine, recorded, domain, cluster, all) {
             Resolved::One(found) => found.metadata.name.as_deref() == name,

@@ -329,14 +329,19 @@ fn rejected_claim_or_secret_is_retried_after_a_minute() {
 /// The topology controller makes it before the Cluster names it.
 #[test]
 fn object_of_a_cluster_class_is_no_secondary_before_the_cluster_names_it() {
-    let cluster = cluster(json!({ "spec": { "infrastructureRef": null } }));
-    for (labels, role) in [
-        (json!({ LABEL: "edge" }), Some(ClusterRole::Secondary)),
-        (json!({ LABEL: "edge", "topology.cluster.x-k8s.io/owned": "" }), None),
+    let unnamed = cluster(json!({ "spec": { "infrastructureRef": null } }));
+    let other = json!({ "apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "ByoCluster", "name": "byo" });
+    let named = cluster(json!({ "spec": { "infrastructureRef": other } }));
+    let of_class = || json!({ LABEL: "edge", "topology.cluster.x-k8s.io/owned": "" });
+    for (cluster, labels, role) in [
+        (&unnamed, json!({ LABEL: "edge" }), Some(ClusterRole::Secondary)),
+        (&unnamed, of_class(), None),
+        // A copy of it, which a user adds.
+        (&named, of_class(), Some(ClusterRole::Secondary)),
     ] {
         let plan = decide_in(
             &object(json!({ "metadata": { "ownerReferences": null, "labels": labels } })),
-            &cluster,
+            cluster,
         );
         let found = plan.status.as_ref().and_then(|status| status.role.as_ref());
         assert_eq!(found, role.as_ref());

@@ -37,6 +37,9 @@ impl<'a> Planner<'a> {
         if let Some(decision) = self.wait_for_unreadable_host() {
             return decision;
         }
+        if let Some(decision) = self.wait_for_unreadable_site() {
+            return decision;
+        }
         match self.choose(prerequisites) {
             Ok(Choice::Own(host)) => self.provision_on(host, prerequisites),
             Ok(Choice::Take { host, is_reused, .. }) => self.claim_choice(host, is_reused, prerequisites),
@@ -292,6 +295,7 @@ impl<'a> Planner<'a> {
         let (namespace, domain) = (self.namespace(), prerequisites.owner.spec.failure_domain.clone());
         // A name that cannot be used is not fixed: the user corrects it in the zone.
         let is_usable = self.zone_template_error().is_none() && self.missing_zone_template().is_none();
+        let is_usable = is_usable && self.left_domain(host).is_none();
         let zone_template = self.zone_template(host).filter(|_| is_usable);
         let site = self.site_by_domain(prerequisites);
         self.patch_machine(|machine| {

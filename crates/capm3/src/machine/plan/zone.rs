@@ -5,17 +5,16 @@ use metal3_api::cluster::Cluster;
 use metal3_api::infrastructure::v1beta2::{
     DeploymentZone, FailureDomainPolicy, LocalName, Metal3Cluster, Metal3ObjectRef,
 };
-use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_runtime::plan::{Observed, UnknownReason};
 
-use super::{Planner, Prerequisites};
+use super::{Decision, Planner, Prerequisites};
 use crate::cluster::zones;
 use crate::cluster::{cluster_name, is_primary};
 use crate::host_choice::Zones;
 use crate::machine::action::Reads;
 use crate::machine::facts;
-use crate::machine::resolve::{Resolved, others, resolve};
+use crate::machine::resolve::{Resolved, others, own_infrastructure, resolve};
 
 impl<'a> Planner<'a> {
     /// The Metal3Cluster of the machine.
@@ -31,8 +30,18 @@ impl<'a> Planner<'a> {
         cluster.flat_map(move |cluster| others(prerequisites.metal3_cluster, cluster, all.clone()))
     }
 
-    /// The Metal3Cluster, if only the failure domain decides that it is the machine's. It is recorded with the host: zones
-    /// change, and a move drops the status.
+    /// Waits while one of several sites cannot be read: its hosts are not known, and must not be taken. Only who names a site
+    /// may have others.
+    pub(super) fn wait_for_unreadable_site(&self) -> Option<Decision> {
+        let names_site = self.before.spec.metal3_cluster_ref.is_some();
+        let unreadable = self.facts.unreadable_cluster.as_ref().filter(|_| names_site)?;
+        Some(self.unreadable(&format!(
+            "Metal3Cluster {unreadable} cannot be read, and its hosts are not known; correct it"
+        )))
+    }
+
+    /// The Metal3Cluster, if neither a reference nor the Cluster decides that it is the machine's, but a failure domain or an
+    /// earlier result. It is recorded with the host: zones change, and a move drops the status.
     pub(super) fn site_by_domain(&self, prerequisites: Prerequisites<'a>) -> Option<LocalName> {
         let cluster = self.facts.cluster.as_deref().into_present()?;
         let all: Vec<&Metal3Cluster> = self.facts.metal3_clusters.iter().map(AsRef::as_ref).collect();
@@ -46,10 +55,10 @@ impl<'a> Planner<'a> {
         let own = self.cluster_name();
         match (&self.before.spec.metal3_cluster_ref, &cluster.spec.infrastructure_ref) {
             (Some(named), _) => format!(
-                "spec.metal3ClusterRef.name: there is no Metal3Cluster {}; create it, or name another in the template",
+                "spec.metal3ClusterRef.name: there is no Metal3Cluster {}; create it, or correct the name here and in the template",
                 named.name
             ),
-            (None, Some(one)) if one.kind == Metal3Cluster::KIND => {
+            (None, Some(one)) if own_infrastructure(cluster).is_some() => {
                 format!(
                     "there is no Metal3Cluster {}, which Cluster {own} names; create it",
                     one.name
@@ -79,10 +88,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The Metal3Cluster found by an earlier reconcile, while the machine has a host.
     pub(super) fn recorded(&self) -> Option<&'a str> {
-        let has_host = facts::associated(self.before).is_some();
-        self.before.status.metal3_cluster.as_deref().filter(|_| has_host)
+        facts::recorded(self.before)
     }
 
     /// The failure domain that the Machine states.

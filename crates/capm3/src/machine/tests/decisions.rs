@@ -264,7 +264,7 @@ fn metal3_cluster_that_another_cluster_owns_gives_no_host_and_takes_none() {
 }
 
 #[test]
-fn unreadable_metal3_cluster_may_be_the_machines_unless_another_is_referenced() {
+fn unreadable_metal3_cluster_may_be_the_machines_or_have_the_free_hosts() {
     let unreadable = |case: Case| case.with(|case| case.unreadable_cluster = Some("odd")).decide();
     let foreign = json!({ "infrastructureRef": { "kind": "ByoCluster", "name": CLUSTER } });
     let with_unreadable = |case: Case| case.with(|case| case.cluster.as_mut().unwrap().spec = read(&foreign));
@@ -277,13 +277,18 @@ fn unreadable_metal3_cluster_may_be_the_machines_unless_another_is_referenced() 
     );
     let gone = unreadable(Case::new().with(|case| case.metal3_clusters.clear()));
     assert!(writes(&gone).is_empty() && condition_of(&gone, HOST).1.contains("Metal3Cluster odd cannot be read"));
+    assert!(
+        writes(&unreadable(Case::new())).contains(&"Claim h0".to_owned()),
+        "the Cluster names it"
+    );
+    // It may be another site, and the free hosts may be its own.
     let named = json!({ "spec": { "metal3ClusterRef": { "name": CLUSTER } } });
-    for (case, who) in [
-        (with_unreadable(Case::new().machine(named)), "the machine names it"),
-        (Case::new(), "its Cluster does"),
-    ] {
-        assert!(writes(&unreadable(case)).contains(&"Claim h0".to_owned()), "{who}");
-    }
+    let named = unreadable(with_unreadable(Case::new().machine(named)));
+    let message = condition_of(&named, HOST).1;
+    assert!(
+        writes(&named).is_empty() && message.contains("its hosts are not known"),
+        "{message}"
+    );
     let known = unreadable(with_unreadable(Case::running()).machine(json!({ "status": { "metal3Cluster": CLUSTER } })));
     assert_eq!(writes(&known), ["machine dataTemplate"], "what was found before counts");
 }

@@ -310,6 +310,15 @@ fn site_that_the_failure_domain_decided_is_recorded_in_the_machine() {
     let of_n = |case: Case| case.with(|case| case.owner.as_mut().unwrap().spec.failure_domain = Some("n".to_owned()));
     let plan = labelled(of_n(sites(zone("n"), zone("s"))), &json!({ LABEL: "n" })).decide();
     assert_eq!(recorded(&plan), Some(json!("north")));
+    // A machine that runs, and has no failure domain: a second site joined.
+    let running = sites(zone("n"), zone("s"))
+        .machine(json!({
+            "metadata": { "annotations": { "metal3.io/BareMetalHost": "metal/h0" } }, "status": { "metal3Cluster": "north" },
+        }))
+        .host(json!({ "spec": { "consumerRef": {
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "Metal3Machine", "name": "m0", "namespace": "metal",
+        } } }));
+    assert_eq!(recorded(&running.decide()), Some(json!("north")));
     // One alone needs no record.
     let alone = of_n(sites(zone("n"), zone("s"))).with(|case| drop(case.metal3_clusters.pop()));
     let plan = labelled(alone, &json!({ LABEL: "n" })).decide();
@@ -337,6 +346,33 @@ fn host_that_left_the_required_failure_domain_is_not_written() {
             .decide();
         let writes_image = writes(&plan).iter().any(|one| one.starts_with("Provision"));
         assert_eq!(writes_image, is_written, "{policy} {rack}: {:?}", writes(&plan));
+    }
+    // The template of the rack that it is in now is not fixed either.
+    let moved = labelled(case(zones()), &json!({ LABEL: "b" }))
+        .metal3_cluster(json!({ "spec": { "failureDomainPolicy": "Required" } }))
+        .host(json!({ "spec": { "consumerRef": consumer } }))
+        .with(|case| case.confirmed = true)
+        .decide();
+    assert_eq!(templates(&moved), (None, None));
+    assert!(
+        condition_of(&moved, "AssociateMetal3MachineMetaData")
+            .1
+            .contains("not in failure domain a any more")
+    );
+}
+
+/// Its hosts are not known.
+#[test]
+fn machine_of_a_site_waits_while_another_metal3_cluster_cannot_be_read() {
+    let zone = |name: &str| json!({ "deploymentZones": [{ "name": name }] });
+    for (named, is_held) in [(true, true), (false, false)] {
+        let mut case = match named {
+            true => sites(zone("n"), zone("s")).machine(json!({ "spec": { "metal3ClusterRef": { "name": "north" } } })),
+            false => Case::new(),
+        };
+        case.unreadable_cluster = Some("odd");
+        let plan = case.decide();
+        assert_eq!(writes(&plan).is_empty(), is_held, "{:?}", writes(&plan));
     }
 }
 
