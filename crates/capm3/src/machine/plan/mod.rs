@@ -13,6 +13,7 @@
 //! - The plan waits for unreadable objects. A deletion needs neither Machine, Metal3Cluster nor workload cluster; of
 //!   the Cluster it needs only whether it is paused.
 
+mod claim_again;
 mod cleanup;
 mod data;
 mod events;
