@@ -157,6 +157,7 @@ pub(super) const PACKAGES: &[Package] = &[
             "metal3-explain",
             "metal3-ironic",
             "metal3-ironic-life",
+            "metal3-sim-faults",
             "metal3-sim-ironic",
             "metal3-sim-bmc",
             "metal3-ledger",

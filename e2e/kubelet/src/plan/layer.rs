@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 /// Length of a block of the archive.
 const BLOCK: usize = 512;
 /// Directories of a container that are not the image's.
-const OURS: [&str; 10] = [
-    "usr", "bin", "sbin", "lib", "lib64", "etc", "proc", "dev", "tmp", "root",
+const OURS: [&str; 13] = [
+    "usr", "bin", "sbin", "lib", "lib64", "etc", "proc", "dev", "tmp", "root", "var", "run", "sys",
 ];
 
 /// The files of an image, by their path without the first `/`.

@@ -22,6 +22,9 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// A configuration may say that its layer, once unpacked, is much larger than what came.
 const UNPACKED: u64 = 1 << 30;
 
+/// The largest manifest that registries take.
+const MANIFEST: u64 = 4 << 20;
+
 /// An unpacked image.
 #[derive(Debug)]
 pub(crate) struct Pulled {
@@ -65,7 +68,7 @@ impl Images {
     }
 
     async fn pull(&self, reference: &Reference) -> anyhow::Result<Pulled> {
-        let first = self.answer(&reference.manifest(&reference.digest)).await?;
+        let first = self.answer(&reference.manifest(&reference.digest), MANIFEST).await?;
         pull::verify(&first, &reference.digest).map_err(anyhow::Error::msg)?;
         let mut size = first.len();
         let (config, layers) = match document(&first)? {
@@ -104,18 +107,26 @@ impl Images {
     }
 
     async fn described(&self, url: String, wanted: &Descriptor) -> anyhow::Result<Vec<u8>> {
-        let content = self.answer(&url).await?;
+        let content = self.answer(&url, wanted.size).await?;
         pull::verify_described(&content, wanted).map_err(anyhow::Error::msg)?;
         Ok(content)
     }
 
-    async fn answer(&self, url: &str) -> anyhow::Result<Vec<u8>> {
+    /// Reads no more than that many bytes.
+    async fn answer(&self, url: &str, most: u64) -> anyhow::Result<Vec<u8>> {
         let sent = self.client.get(url).header("Accept", pull::ACCEPTED).send();
-        let answer = sent.await.with_context(|| format!("asking for {url}"))?;
+        let mut answer = sent.await.with_context(|| format!("asking for {url}"))?;
         let status = answer.status();
         anyhow::ensure!(status.is_success(), "{url}: the registry answered {status}");
-        let body = answer.bytes().await.with_context(|| format!("reading {url}"))?;
-        Ok(body.to_vec())
+        let mut body = Vec::new();
+        while let Some(part) = answer.chunk().await.with_context(|| format!("reading {url}"))? {
+            body.extend_from_slice(&part);
+            anyhow::ensure!(
+                u64::try_from(body.len())? <= most,
+                "{url}: the registry sends more than {most} bytes"
+            );
+        }
+        Ok(body)
     }
 }
 
@@ -154,4 +165,26 @@ fn written(root: &Path, files: &Files) -> anyhow::Result<Vec<Mount>> {
         read_only: true,
     };
     Ok(tops.iter().map(mount).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    #[test]
+    fn archive_of_a_layer_has_the_digest_of_the_configuration() {
+        // An empty archive ends with two blocks of zeros.
+        let archive = [0; 1024];
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+        gzip.write_all(&archive).unwrap();
+        let layer = gzip.finish().unwrap();
+        assert!(unpacked(&layer, &pull::sha256(&archive), Files::new()).unwrap().is_empty());
+        assert!(unpacked(&layer, &pull::sha256(b"other"), Files::new()).is_err());
+        assert!(unpacked(b"no gzip", &pull::sha256(&archive), Files::new()).is_err());
+    }
 }

@@ -8,12 +8,9 @@ use super::class::VERSIONS;
 use crate::claim::Proof;
 use crate::products::load::{list, name};
 use crate::products::machines::NAMESPACE;
+use crate::products::machines::flavours::{flavours, is_foreign};
 use crate::yaml::documents;
 
-/// The first is the template without a name.
-const FLAVOURS: [&str; 5] = ["", "byoh", "kamaji", "secondary", "topology"];
-/// Kinds of other providers, which are not installed.
-const FOREIGN: [&str; 3] = ["ByoCluster", "ByoMachineTemplate", "KamajiControlPlane"];
 /// Generates a cluster with the variables of the first argument, a script, and with the other arguments.
 const SCRIPT: &str = "set -e; . \"$0\"; exec clusterctl generate cluster flavour --infrastructure metal3 \"$@\"";
 /// The templates of the class in the older version.
@@ -30,15 +27,16 @@ pub(in super::super) fn admitted(env: &TestEnv<'_>) -> Proof {
     // After the upgrades, the class lists the versions that it takes.
     let [.., version] = VERSIONS;
     let variables = variables.to_str().context("the path of example_variables.rc")?;
+    let all = flavours(env.release)?;
     let mut count = 0_usize;
-    for flavour in FLAVOURS {
+    for flavour in &all {
         let mut args = vec!["-c", SCRIPT, variables, "--target-namespace", NAMESPACE];
         args.extend(["--kubernetes-version", version]);
         if !flavour.is_empty() {
-            args.extend(["--flavor", flavour]);
+            args.extend(["--flavor", flavour.as_str()]);
         }
         let mut objects = documents(&stack.run("sh", &args, None)?)?;
-        objects.retain(|one| one["kind"].as_str().is_some_and(|kind| !FOREIGN.contains(&kind)));
+        objects.retain(|one| !is_foreign(one));
         ensure!(
             objects.iter().any(is_ours),
             "flavour {flavour:?} has nothing of this project"
@@ -65,7 +63,7 @@ pub(in super::super) fn admitted(env: &TestEnv<'_>) -> Proof {
     stack.send(&dry, &older).context("templates of the older version")?;
     Ok(format!(
         "{count} objects of {} flavours, {} templates of v1beta1",
-        FLAVOURS.len(),
+        all.len(),
         older.len()
     ))
 }

@@ -3,7 +3,7 @@
 
 pub(crate) mod access;
 pub(crate) mod cluster;
-mod flavours;
+pub(crate) mod flavours;
 pub(crate) mod host_simulator;
 mod removed;
 pub(crate) mod template;
