@@ -6,15 +6,15 @@ use metal3_sim_cluster::TAKEN_AS_GIVEN;
 
 /// Features that are rejected with 501.
 const REFUSED: [&str; 12] = [
-    "strategic merge patches",
+    "protobuf bodies of CustomResourceDefinitions, and fields of protobuf that the tables of the simulator lack",
     "server-side apply of built-in kinds without managed fields, and migration from client-side apply",
     "server-side apply of a Secret with `stringData`",
     "a CRD update that changes `x-kubernetes-list-type`, its keys or `x-kubernetes-map-type` while objects of the kind \
      exist: managed fields are not migrated",
-    "tables and other representations than whole objects and metadata; media types other than JSON",
+    "tables and other representations than whole objects and metadata; answers other than JSON",
     "foreground and orphan deletion",
-    "other kinds of Kubernetes, including token reviews and access reviews: there is no RBAC",
-    "subresources of built-in kinds besides `status`",
+    "other kinds of Kubernetes, including token reviews: there is no RBAC, and access reviews allow everything",
+    "subresources of built-in kinds besides `status`: no containers run, so that Pods have no logs",
     "kinds with a conversion webhook, until a function replaces the webhook",
     "`explain` and OpenAPI documents",
     "aggregated discovery",

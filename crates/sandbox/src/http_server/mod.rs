@@ -14,7 +14,7 @@ use axum::http::{HeaderValue, Request, Response, StatusCode};
 use futures::{StreamExt as _, TryStreamExt as _};
 use metal3_api::crd::Definition;
 use metal3_domain::clock::Clock;
-use metal3_sim_cluster::{Cluster, Target};
+use metal3_sim_cluster::{Cluster, Target, built_in_names};
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -136,52 +136,74 @@ fn json_of(document: &Value) -> Response<Body> {
 /// The part of the OpenAPI document that kubectl reads before a write: the server validates unknown fields.
 fn openapi(kinds: &[Definition], path: &str) -> Option<Value> {
     let rest = path.strip_prefix("/openapi/v3")?;
-    let core = [
-        ("v1", "Secret", "secrets"),
-        ("v1", "ConfigMap", "configmaps"),
-        ("v1", "Namespace", "namespaces"),
-    ];
-    let group = |kind: &Definition, version: &str| format!("apis/{}/{version}", kind.group);
+    let built_in = built_in_names().map(|[group, kind, plural]| (group, "v1", kind, plural));
+    let custom = kinds.iter().flat_map(|kind| {
+        let versions = kind.versions.iter();
+        versions.map(|version| (kind.group, version.name, kind.kind, kind.plural))
+    });
+    let all = built_in.into_iter().chain(custom);
+    let place_of = |group: &str, version: &str| match group {
+        "" => format!("api/{version}"),
+        group => format!("apis/{group}/{version}"),
+    };
     let place = rest.trim_start_matches('/');
     if place.is_empty() {
-        let all = kinds
-            .iter()
-            .flat_map(|kind| kind.versions.iter().map(|version| group(kind, version.name)));
-        let paths: Map<String, Value> = std::iter::once("api/v1".to_owned())
-            .chain(all)
-            .map(|place| {
-                (
-                    place.clone(),
-                    json!({ "serverRelativeURL": format!("/openapi/v3/{place}") }),
-                )
+        let paths: Map<String, Value> = all
+            .map(|(group, version, ..)| {
+                let place = place_of(group, version);
+                let address = json!({ "serverRelativeURL": format!("/openapi/v3/{place}") });
+                (place, address)
             })
             .collect();
         return Some(json!({ "paths": paths }));
     }
-    let described = |group: &str, version: &str, kind: &str, plural: &str| {
-        let checks = json!([{ "name": "fieldValidation", "in": "query", "schema": { "type": "string" } }]);
-        let operation = json!({
-            "parameters": checks, "responses": {},
-            "x-kubernetes-group-version-kind": { "group": group, "version": version, "kind": kind },
-        });
-        let path = format!("/{place}/namespaces/{{namespace}}/{plural}/{{name}}");
-        (path, json!({ "patch": operation }))
-    };
-    let paths: Map<String, Value> = if place == "api/v1" {
-        core.into_iter()
-            .map(|(version, kind, plural)| described("", version, kind, plural))
-            .collect()
-    } else {
-        let versions = kinds
-            .iter()
-            .flat_map(|kind| kind.versions.iter().map(move |version| (kind, version.name)));
-        versions
-            .filter(|(kind, version)| group(kind, version) == place)
-            .map(|(kind, version)| described(kind.group, version, kind.kind, kind.plural))
-            .collect()
-    };
+    let paths: Map<String, Value> = all
+        .filter(|(group, version, ..)| place_of(group, version) == place)
+        .map(|(group, version, kind, plural)| {
+            let checks = json!([{ "name": "fieldValidation", "in": "query", "schema": { "type": "string" } }]);
+            let operation = json!({
+                "parameters": checks, "responses": {},
+                "x-kubernetes-group-version-kind": { "group": group, "version": version, "kind": kind },
+            });
+            let path = format!("/{place}/namespaces/{{namespace}}/{plural}/{{name}}");
+            (path, json!({ "patch": operation }))
+        })
+        .collect();
     Some(json!({
         "openapi": "3.0.0", "info": { "title": "Sandbox", "version": "v1" }, "paths": paths,
         "components": { "schemas": {} },
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use metal3_api::catalog;
+
+    use super::*;
+
+    #[test]
+    fn each_kind_has_an_operation_whose_fields_the_server_validates() {
+        let kinds = catalog::definitions();
+        let places = openapi(&kinds, "/openapi/v3").unwrap();
+        for (place, path, kind) in [
+            ("api/v1", "/api/v1/namespaces/{namespace}/services/{name}", "Service"),
+            (
+                "apis/apps/v1",
+                "/apis/apps/v1/namespaces/{namespace}/deployments/{name}",
+                "Deployment",
+            ),
+            (
+                "apis/metal3.io/v1alpha1",
+                "/apis/metal3.io/v1alpha1/namespaces/{namespace}/baremetalhosts/{name}",
+                "BareMetalHost",
+            ),
+        ] {
+            let address = format!("/openapi/v3/{place}");
+            assert_eq!(places["paths"][place]["serverRelativeURL"], address);
+            let operation = openapi(&kinds, &address).unwrap()["paths"][path]["patch"].clone();
+            assert_eq!(operation["x-kubernetes-group-version-kind"]["kind"], kind);
+            assert_eq!(operation["parameters"][0]["name"], "fieldValidation");
+        }
+        assert!(openapi(&kinds, "/api/v1").is_none());
+    }
 }

@@ -28,6 +28,6 @@ pub use http::HttpServer;
 pub use service::ClientService;
 pub use store::{
     Access, Admission, Convert, Denial, May, Mutate, Operation, Refusal, Request, TAKEN_AS_GIVEN, Target, Validate,
-    Verb,
+    Verb, built_in_names,
 };
 pub use time::TokioClock;

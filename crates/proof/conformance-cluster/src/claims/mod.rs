@@ -2,6 +2,7 @@
 
 mod apply;
 mod apply_refused;
+mod clients;
 mod conversion;
 mod create;
 mod decoding;
@@ -45,6 +46,7 @@ pub(super) fn all() -> Vec<Claim> {
         read::rows(),
         update::rows(),
         patch::rows(),
+        clients::rows(),
         apply::rows(),
         apply_refused::rows(),
         owners::rows(),

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::object;
 use super::refusal::Refusal;
 use super::request::Call;
+use super::wire;
 
 /// Characters of generated name suffixes: no vowels and no lookalikes.
 const SUFFIX: &[char] = &[
@@ -39,6 +40,12 @@ pub(super) fn generated_name(prefix: &str, random: &mut Random) -> String {
 /// Reads the body of a create or an update and checks that its kind matches the path.
 pub(super) fn read_body(call: &Call<'_>) -> Result<Value, Refusal> {
     let kind = &call.kind;
+    if wire::is_binary(call.request) {
+        if kind.is_custom() {
+            return Err(Refusal::unknown_media_type("application/json, application/yaml"));
+        }
+        return normalize_type(call, wire::decode(&call.request.body, &kind.kind)?);
+    }
     let body: Value = serde_json::from_slice(&call.request.body).map_err(|error| {
         let text = String::from_utf8_lossy(&call.request.body);
         Refusal::bad_request(format!(

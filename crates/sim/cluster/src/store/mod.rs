@@ -24,10 +24,13 @@ mod read;
 mod refusal;
 mod represent;
 mod request;
+mod review;
 mod route;
 mod selector;
+mod strategic;
 mod update;
 mod watch;
+mod wire;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Deref;
@@ -39,7 +42,7 @@ use serde_json::Value;
 
 pub use admission::{Admission, Denial, Operation};
 pub use admission::{Convert, Mutate, Validate};
-pub use builtin::TAKEN_AS_GIVEN;
+pub use builtin::{TAKEN_AS_GIVEN, built_in_names};
 pub use owners::{Access, May};
 pub use refusal::Refusal;
 pub use request::{Request, Target, Verb};

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::refusal::Refusal;
 use super::request::Request;
+use super::wire;
 
 /// How strictly unknown fields are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +102,8 @@ impl DeleteOptions {
     pub(super) fn read(request: &Request) -> Result<Self, Refusal> {
         let body: Value = if request.body.is_empty() {
             Value::Null
+        } else if wire::is_binary(request) {
+            wire::decode(&request.body, "DeleteOptions")?
         } else {
             serde_json::from_slice(&request.body).map_err(|error| Refusal::bad_request(error.to_string()))?
         };

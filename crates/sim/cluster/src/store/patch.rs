@@ -1,16 +1,21 @@
 //! Patches: RFC 7386 (merge) and RFC 6902 (JSON), as lenient as the API server.
 //!
-//! `apply` has server-side apply. Strategic merge patches are not supported.
+//! `apply` has server-side apply, `strategic` the merge patches of built-in kinds.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use super::kind::Kind;
 use super::object::as_map;
 use super::refusal::Refusal;
+use super::wire::Message;
+use super::{strategic, wire};
 
 /// A parsed patch.
 #[derive(Debug, Clone)]
 pub(crate) enum Patch {
     Merge(Value),
+    /// A merge patch and the table of its kind, which has the keys of its lists.
+    Strategic(Map<String, Value>, Option<&'static Message>),
     Json(Vec<Step>),
 }
 
@@ -23,7 +28,7 @@ pub(crate) struct Step {
 }
 
 impl Patch {
-    pub(crate) fn parse(media_type: &str, body: &[u8], custom: bool) -> Result<Self, Refusal> {
+    pub(crate) fn parse(media_type: &str, body: &[u8], kind: &Kind) -> Result<Self, Refusal> {
         let document = || serde_json::from_slice::<Value>(body).map_err(|error| undecodable(&error.to_string()));
         match media_type.split(';').next().unwrap_or_default().trim() {
             "application/merge-patch+json" => match document()? {
@@ -40,11 +45,21 @@ impl Patch {
                     type_name(&other)
                 ))),
             },
-            "application/strategic-merge-patch+json" if !custom => Err(Refusal::unsupported("strategic merge patches")),
-            _ if custom => Err(Refusal::unknown_patch_type(
+            "application/strategic-merge-patch+json" if !kind.is_custom() => {
+                let patch: Value =
+                    serde_json::from_slice(body).map_err(|error| Refusal::bad_request(error.to_string()))?;
+                match patch {
+                    Value::Object(patch) => Ok(Self::Strategic(patch, wire::table(&kind.kind))),
+                    other => Err(Refusal::bad_request(format!(
+                        "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                        type_name(&other)
+                    ))),
+                }
+            }
+            _ if kind.is_custom() => Err(Refusal::unknown_media_type(
                 "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
             )),
-            _ => Err(Refusal::unknown_patch_type(
+            _ => Err(Refusal::unknown_media_type(
                 "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, \
                  application/apply-patch+yaml",
             )),
@@ -55,6 +70,7 @@ impl Patch {
         let mut patched = object.clone();
         match self {
             Self::Merge(patch) => merge(&mut patched, patch),
+            Self::Strategic(patch, table) => strategic::merge(as_map(&mut patched), patch, *table)?,
             Self::Json(steps) => {
                 for step in steps {
                     step.apply(&mut patched).ok_or_else(Refusal::patch_rejected)?;

@@ -71,10 +71,15 @@ impl Refusal {
         Self::new(422, "Invalid", message).about(json!({}))
     }
 
-    pub(crate) fn unknown_patch_type(accepted: &str) -> Self {
+    pub(crate) fn unknown_media_type(accepted: &str) -> Self {
         let message =
             format!("the body of the request was in an unknown format - accepted media types include: {accepted}");
         Self::new(415, "UnsupportedMediaType", message)
+    }
+
+    pub(crate) fn too_large(limit: usize) -> Self {
+        let message = format!("Request entity too large: limit is {limit}");
+        Self::new(413, "RequestEntityTooLarge", message)
     }
 
     pub(crate) fn not_found(kind: &Kind, name: &str) -> Self {

@@ -25,6 +25,9 @@ impl Store {
         if let Some(answer) = self.discover(request) {
             return Ok(answer);
         }
+        if let Some(answer) = Self::review(request) {
+            return answer;
+        }
         let call = self.call(request, now, lag)?;
         match call.verb {
             Verb::Get => self.get(&call),
@@ -79,6 +82,9 @@ fn check_subresource(call: &Call<'_>) -> Result<(), Refusal> {
             _ => Err(Refusal::method_not_allowed()),
         },
         "status" if call.kind.is_custom() => Err(Refusal::not_found(&call.kind, &call.target.name)),
+        "log" | "exec" | "attach" | "portforward" if call.kind.plural == "pods" && !call.kind.is_custom() => Err(
+            Refusal::unsupported("logs of Pods and connections to them: no containers run"),
+        ),
         other if !call.kind.is_custom() => Err(Refusal::unsupported(&format!("the subresource {other:?}"))),
         _ => Err(Refusal::not_found(&call.kind, &call.target.name)),
     }

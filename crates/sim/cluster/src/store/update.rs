@@ -66,7 +66,7 @@ impl Store {
         if call.request.is_apply() {
             return self.apply(call, &options);
         }
-        let patch = Patch::parse(&call.request.content_type, &call.request.body, call.kind.is_custom())?;
+        let patch = Patch::parse(&call.request.content_type, &call.request.body, &call.kind)?;
         let old = self.current(call)?;
         let body = if mentions_managed_fields(call) {
             let mut shown = old.clone();

@@ -124,6 +124,12 @@ const fn core(
     }
 }
 
+/// Group, kind and plural of each built-in kind; all have the version `v1`.
+#[must_use]
+pub fn built_in_names() -> [[&'static str; 3]; 15] {
+    BUILT_IN.each_ref().map(|row| [row.group, row.kind, row.plural])
+}
+
 /// The built-in kinds.
 pub(in crate::store) fn built_in() -> Vec<Kind> {
     BUILT_IN.iter().map(kind).collect()

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::kind::Kind;
 use super::object::{self, as_map};
 
-pub use kinds::TAKEN_AS_GIVEN;
+pub use kinds::{TAKEN_AS_GIVEN, built_in_names};
 pub(super) use kinds::{built_in, is_built_in_group};
 
 /// The schema that decodes a built-in kind.

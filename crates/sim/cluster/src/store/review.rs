@@ -1,0 +1,81 @@
+//! Reviews: what a client may do, and who it is. There is no RBAC, so that every client may do everything.
+
+use metal3_schema::FieldError;
+use serde_json::{Value, json};
+
+use super::refusal::Refusal;
+use super::request::Request;
+use super::{Answer, Store, wire};
+
+const ACCESS: &str = "SelfSubjectAccessReview";
+const SUBJECT: &str = "SelfSubjectReview";
+
+impl Store {
+    /// Answers a review; `None` for other requests.
+    pub(super) fn review(request: &Request) -> Option<Result<Answer, Refusal>> {
+        if request.method != "POST" {
+            return None;
+        }
+        match request.path.as_str() {
+            "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews" => Some(access(request)),
+            "/apis/authentication.k8s.io/v1/selfsubjectreviews" => Some(subject(request)),
+            _ => None,
+        }
+    }
+}
+
+fn access(request: &Request) -> Result<Answer, Refusal> {
+    let body = read(request, ACCESS)?;
+    let spec = body.get("spec").cloned().unwrap_or_default();
+    let has = |name: &str| spec.get(name).is_some_and(Value::is_object);
+    if has("resourceAttributes") == has("nonResourceAttributes") {
+        let (field, detail) = if has("resourceAttributes") {
+            (
+                "spec.nonResourceAttributes",
+                "cannot be specified in combination with resourceAttributes",
+            )
+        } else {
+            (
+                "spec.resourceAttributes",
+                "exactly one of nonResourceAttributes or resourceAttributes must be specified",
+            )
+        };
+        let found = field.strip_prefix("spec.").and_then(|name| spec.get(name)).cloned();
+        let error = FieldError::invalid(field, found.unwrap_or_default(), detail);
+        return Err(Refusal::invalid(ACCESS, "authorization.k8s.io", "", &[error]));
+    }
+    Ok(answer(json!({
+        "kind": ACCESS, "apiVersion": "authorization.k8s.io/v1", "metadata": {}, "spec": spec,
+        "status": {"allowed": true},
+    })))
+}
+
+fn subject(request: &Request) -> Result<Answer, Refusal> {
+    read(request, SUBJECT)?;
+    let groups = json!(["system:masters", "system:authenticated"]);
+    Ok(answer(json!({
+        "kind": SUBJECT, "apiVersion": "authentication.k8s.io/v1", "metadata": {},
+        "status": {"userInfo": {"username": request.user, "groups": groups}},
+    })))
+}
+
+fn answer(body: Value) -> Answer {
+    Answer::Document {
+        code: 201,
+        body,
+        warnings: Vec::new(),
+    }
+}
+
+fn read(request: &Request, kind: &str) -> Result<Value, Refusal> {
+    let body: Value = if wire::is_binary(request) {
+        wire::decode(&request.body, kind)?
+    } else {
+        serde_json::from_slice(&request.body).map_err(|error| Refusal::bad_request(error.to_string()))?
+    };
+    match body.get("kind").and_then(Value::as_str) {
+        None => Ok(body),
+        Some(found) if found == kind => Ok(body),
+        Some(found) => Err(Refusal::bad_request(format!("{found} cannot be handled as a {kind}"))),
+    }
+}
