@@ -92,3 +92,26 @@ async fn server_side_apply_of_a_secret_with_string_data_is_rejected() {
     assert_eq!(code, 501);
     assert!(message.contains("stringData"), "{message}");
 }
+
+/// The real server closes the connection.
+#[tokio::test]
+async fn protobuf_body_of_a_custom_kind_is_rejected() {
+    let client = client();
+    define(&client, &definition("atomic", &json!({}))).await.unwrap();
+    let request = http::Request::post("/apis/example.org/v1/namespaces/default/wheels")
+        .header("content-type", "application/vnd.kubernetes.protobuf")
+        .body(b"k8s\0".to_vec())
+        .unwrap();
+    let (code, message) = rejection(client.request_text(request).await.map(drop));
+    assert_eq!(code, 415);
+    assert!(message.contains("application/json"), "{message}");
+}
+
+#[tokio::test]
+async fn logs_of_a_pod_are_rejected_with_the_reason() {
+    let request = http::Request::get("/api/v1/namespaces/default/pods/a/log");
+    let answer = client().request_text(request.body(Vec::new()).unwrap()).await;
+    let (code, message) = rejection(answer.map(drop));
+    assert_eq!(code, 501);
+    assert!(message.contains("no containers run"), "{message}");
+}

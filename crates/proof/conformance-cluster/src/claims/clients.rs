@@ -13,10 +13,10 @@ pub(super) fn rows() -> Vec<Claim> {
         "patch", "strategic", "items are deleted, and a list is replaced or ordered, by a directive" => directives;
         "patch", "strategic", "a set of values is extended and reduced" => set;
         "patch", "strategic", "other members of a map are removed by a list of the retained ones" => retained;
-        "patch", "strategic", "an item without its merge key is an internal error" => keyless;
+        "patch", "strategic", "an item without its merge key, and an unknown directive, are internal errors" => keyless;
+        "patch", "strategic", "items that the list of the order does not have are an internal error" => disordered;
         "create", "protobuf", "a protobuf body of a built-in kind is accepted, and the answer is JSON on request" => binary;
-        "create", "protobuf", "a protobuf body of a custom kind is rejected" => binary_custom;
-        "create", "protobuf", "a body without the prefix of protobuf is rejected" => unprefixed;
+        "create", "protobuf", "a body without the prefix of protobuf, or cut off, is rejected" => malformed;
         "delete", "protobuf", "options in protobuf have preconditions" => binary_options;
         "create", "access", "a client may ask whether it may do something" => access;
         "create", "access", "a question about no attributes is rejected" => pointless;
@@ -27,7 +27,7 @@ pub(super) fn rows() -> Vec<Claim> {
 const BINARY: &str = "application/vnd.kubernetes.protobuf";
 
 /// The message of a kind: an envelope, and the fields of the object. Each part is shorter than 128 bytes.
-fn message(api_version: &str, kind: &str, fields: &[u8]) -> Vec<u8> {
+fn message_of_kind(api_version: &str, kind: &str, fields: &[u8]) -> Vec<u8> {
     let named = [part(1, api_version.as_bytes()), part(2, kind.as_bytes())].concat();
     [b"k8s\0".to_vec(), part(1, &named), part(2, fields)].concat()
 }
@@ -41,7 +41,7 @@ fn part(number: u8, bytes: &[u8]) -> Vec<u8> {
 fn config_map() -> Vec<u8> {
     let entry = [part(1, b"k"), part(2, b"v")].concat();
     let fields = [part(1, &part(1, b"a")), part(2, &entry)].concat();
-    message("v1", "ConfigMap", &fields)
+    message_of_kind("v1", "ConfigMap", &fields)
 }
 
 async fn strategic(s: &Subject, path: &str, patch: &Value) -> Result<Reply, Violation> {
@@ -122,7 +122,10 @@ async fn retained(s: Subject) -> CheckResult {
     reply.expect("strategy", 200, "/spec/strategy/rollingUpdate/maxSurge", 1)?;
     let strategy = json!({"$retainKeys": ["type"], "type": "Recreate"});
     let reply = strategic(&s, &path, &json!({"spec": {"strategy": strategy}})).await?;
-    reply.expect("retained", 200, "/spec/strategy", json!({"type": "Recreate"}))
+    reply.expect("retained", 200, "/spec/strategy", json!({"type": "Recreate"}))?;
+    let strategy = json!({"$retainKeys": ["rollingUpdate"], "type": "Recreate"});
+    let reply = strategic(&s, &path, &json!({"spec": {"strategy": strategy}})).await?;
+    reply.expect("not retained", 400, "/message", "invalid patch format of retainKeys")
 }
 
 async fn keyless(s: Subject) -> CheckResult {
@@ -130,8 +133,23 @@ async fn keyless(s: Subject) -> CheckResult {
     let change = json!({"containers": [{"image": "c:1"}]});
     let reply = strategic(&s, &path, &of_template(&change)).await?;
     expect("code", reply.code, 500)?;
-    let key = "does not contain declared merge key: name";
-    expect("message", reply.text("/message").contains(key), true)
+    let message = "map: map[image:c:1] does not contain declared merge key: name";
+    reply.holds("message", "/message", message)?;
+    let reply = strategic(&s, &path, &of_template(&json!({"$patch": "frob"}))).await?;
+    let message = "unknown patch type: frob in map: map[$patch:frob]";
+    reply.expect("directive", 500, "/message", message)
+}
+
+async fn disordered(s: Subject) -> CheckResult {
+    let path = deployment(&s).await?;
+    let change = json!({
+        "$setElementOrder/containers": [{"name": "c"}],
+        "containers": [{"name": "a", "$patch": "delete"}, {"name": "d"}],
+    });
+    let reply = strategic(&s, &path, &of_template(&change)).await?;
+    let message = "The order in patch list:\n[map[$patch:delete name:a] map[name:d]]\n doesn't match $setElementOrder \
+                   list:\n[map[name:c]]\n";
+    reply.expect("answer", 500, "/message", message)
 }
 
 async fn binary(s: Subject) -> CheckResult {
@@ -149,26 +167,23 @@ async fn binary(s: Subject) -> CheckResult {
     expect("again", reply.code, 409)
 }
 
-async fn binary_custom(s: Subject) -> CheckResult {
-    let body = message("conformance.metal3.io/v1", "Widget", &[]);
-    let reply = s
-        .send("POST", &s.widget(""), (BINARY, "application/json"), body)
-        .await?;
-    reply.expect("answer", 415, "/reason", "UnsupportedMediaType")
-}
-
-async fn unprefixed(s: Subject) -> CheckResult {
+async fn malformed(s: Subject) -> CheckResult {
     let types = (BINARY, "application/json");
     let reply = s.send("POST", &s.core("configmaps"), types, b"{}".to_vec()).await?;
     expect("code", reply.code, 400)?;
-    let why = "provided data does not appear to be a protobuf message";
-    expect("message", reply.text("/message").contains(why), true)
+    let message = "the object provided is unrecognized (must be of type ConfigMap): provided data does not appear to be a \
+                   protobuf message, expected prefix [107 56 115 0] ({})";
+    reply.holds("message", "/message", message)?;
+    let body = message_of_kind("v1", "ConfigMap", &[0x0a]);
+    let reply = s.send("POST", &s.core("configmaps"), types, body).await?;
+    let message = "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: unexpected EOF";
+    reply.expect("cut", 400, "/message", message)
 }
 
 async fn binary_options(s: Subject) -> CheckResult {
     s.create("configmaps", json!({"metadata": {"name": "a"}})).await?;
     let path = s.core("configmaps/a");
-    let options = |uid: &str| message("v1", "DeleteOptions", &part(2, &part(1, uid.as_bytes())));
+    let options = |uid: &str| message_of_kind("v1", "DeleteOptions", &part(2, &part(1, uid.as_bytes())));
     let types = (BINARY, "application/json");
     let reply = s.send("DELETE", &path, types, options("other")).await?;
     reply.expect("another uid", 409, "/reason", "Conflict")?;
@@ -194,7 +209,7 @@ async fn access(s: Subject) -> CheckResult {
 
 async fn pointless(s: Subject) -> CheckResult {
     let reply = s.post(ACCESS, &json!({"spec": {}})).await?;
-    let message = "SelfSubjectAccessReview.authorization.k8s.io \"\" is invalid: spec.resourceAttributes: Invalid value: \
+    let message = ".authorization.k8s.io \"\" is invalid: spec.resourceAttributes: Invalid value: \
                    null: exactly one of nonResourceAttributes or resourceAttributes must be specified";
     reply.expect("answer", 422, "/message", message)
 }

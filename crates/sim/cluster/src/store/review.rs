@@ -27,27 +27,33 @@ impl Store {
 fn access(request: &Request) -> Result<Answer, Refusal> {
     let body = read(request, ACCESS)?;
     let spec = body.get("spec").cloned().unwrap_or_default();
-    let has = |name: &str| spec.get(name).is_some_and(Value::is_object);
-    if has("resourceAttributes") == has("nonResourceAttributes") {
-        let (field, detail) = if has("resourceAttributes") {
-            (
-                "spec.nonResourceAttributes",
-                "cannot be specified in combination with resourceAttributes",
-            )
-        } else {
-            (
-                "spec.resourceAttributes",
-                "exactly one of nonResourceAttributes or resourceAttributes must be specified",
-            )
-        };
-        let found = field.strip_prefix("spec.").and_then(|name| spec.get(name)).cloned();
-        let error = FieldError::invalid(field, found.unwrap_or_default(), detail);
-        return Err(Refusal::invalid(ACCESS, "authorization.k8s.io", "", &[error]));
-    }
+    check(&spec)?;
     Ok(answer(json!({
         "kind": ACCESS, "apiVersion": "authorization.k8s.io/v1", "metadata": {}, "spec": spec,
         "status": {"allowed": true},
     })))
+}
+
+/// A question is about a resource or about a path.
+fn check(spec: &Value) -> Result<(), Refusal> {
+    let of_path = spec.get("nonResourceAttributes").filter(|found| found.is_object());
+    let of_resource = spec.get("resourceAttributes").is_some_and(Value::is_object);
+    let error = match of_path {
+        None if of_resource => return Ok(()),
+        Some(_) if !of_resource => return Ok(()),
+        None => {
+            let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+            FieldError::invalid("spec.resourceAttributes", Value::Null, detail)
+        }
+        Some(path) => {
+            let text = |name: &str| path.get(name).and_then(Value::as_str).unwrap_or_default();
+            let found = json!({"Path": text("path"), "Verb": text("verb")});
+            let detail = "cannot be specified in combination with resourceAttributes";
+            FieldError::invalid("spec.nonResourceAttributes", found, detail)
+        }
+    };
+    // The server does not name the kind.
+    Err(Refusal::invalid("", "authorization.k8s.io", "", &[error]))
 }
 
 fn subject(request: &Request) -> Result<Answer, Refusal> {

@@ -34,7 +34,7 @@ pub(super) fn merge(target: &mut Object, patch: &Object, table: Table) -> Result
             target.clear();
             return Ok(());
         }
-        Some(directive) => return Err(Refusal::internal(format!("unknown patch type: {directive}"))),
+        Some(directive) => return Err(unknown(directive, patch)),
     }
     if let Some(retained) = patch.get(RETAIN) {
         retain(target, patch, retained)?;
@@ -45,6 +45,30 @@ pub(super) fn merge(target: &mut Object, patch: &Object, table: Table) -> Result
         merge_field(target, patch, name, form)?;
     }
     Ok(())
+}
+
+fn unknown(directive: &Value, patch: &Object) -> Refusal {
+    let (directive, patch) = (shown(directive), shown(&Value::Object(patch.clone())));
+    Refusal::internal(format!("unknown patch type: {directive} in map: {patch}"))
+}
+
+/// A value as the server prints it in errors.
+fn shown(value: &Value) -> String {
+    let joined = |items: Vec<String>| items.join(" ");
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => format!("[{}]", joined(items.iter().map(shown).collect())),
+        Value::Object(map) => {
+            let mut members: Vec<String> = map
+                .iter()
+                .map(|(name, value)| format!("{name}:{}", shown(value)))
+                .collect();
+            members.sort_unstable();
+            format!("map[{}]", joined(members))
+        }
+        other => other.to_string(),
+    }
 }
 
 /// The field that a member of a patch changes; `None` for the directives of the whole object.
@@ -63,7 +87,7 @@ fn retain(target: &mut Object, patch: &Object, retained: &Value) -> Result<(), R
         .iter()
         .filter(|(name, value)| field(name) == Some(name.as_str()) && !value.is_null());
     if !retained.is_array() || !fields.all(|(name, _)| listed(name)) {
-        return Err(Refusal::patch_rejected());
+        return Err(Refusal::bad_request("invalid patch format of retainKeys"));
     }
     target.retain(|name, _| listed(name));
     Ok(())
@@ -88,6 +112,7 @@ fn merge_field(target: &mut Object, patch: &Object, name: &str, form: Option<&'s
             merge(as_map(found), changes, table)?;
         }
         (Some(Value::Array(changes)), Some(Value::Array(found))) if merges(form) => {
+            check_order(changes, wanted, form)?;
             merge_list(found, changes, form)?;
             arrange(found, wanted.unwrap_or(changes), &before, form);
         }
@@ -101,6 +126,30 @@ fn merge_field(target: &mut Object, patch: &Object, name: &str, form: Option<&'s
 
 const fn merges(form: Option<&'static Form>) -> bool {
     matches!(form, Some(Form::Keyed(..) | Form::Union(_)))
+}
+
+/// The place of the item with the same key.
+fn place(list: &[Value], item: &Value, form: Option<&'static Form>) -> Option<usize> {
+    match form {
+        Some(Form::Keyed(key, _)) => {
+            let wanted = item.get(key);
+            list.iter().position(|other| other.get(key) == wanted)
+        }
+        _ => list.iter().position(|other| other == item),
+    }
+}
+
+/// The items of a patch must be in the list that orders them, and in its order.
+fn check_order(changes: &[Value], wanted: Option<&Vec<Value>>, form: Option<&'static Form>) -> Result<(), Refusal> {
+    let Some(wanted) = wanted else { return Ok(()) };
+    let kept = changes.iter().filter(|change| change.get(DIRECTIVE).is_none());
+    let places: Option<Vec<usize>> = kept.map(|change| place(wanted, change, form)).collect();
+    if places.is_some_and(|places| places.is_sorted()) {
+        return Ok(());
+    }
+    let (changes, wanted) = (shown(&json!(changes)), shown(&json!(wanted)));
+    let message = format!("The order in patch list:\n{changes}\n doesn't match $setElementOrder list:\n{wanted}\n");
+    Err(Refusal::internal(message))
 }
 
 fn merge_list(found: &mut Vec<Value>, changes: &[Value], form: Option<&'static Form>) -> Result<(), Refusal> {
@@ -121,13 +170,17 @@ fn merge_list(found: &mut Vec<Value>, changes: &[Value], form: Option<&'static F
         return Ok(());
     }
     for change in changes {
-        let wanted = change
-            .get(key)
-            .ok_or_else(|| Refusal::internal(format!("map: {change} does not contain declared merge key: {key}")))?;
+        let wanted = change.get(key).ok_or_else(|| {
+            let change = shown(change);
+            Refusal::internal(format!("map: {change} does not contain declared merge key: {key}"))
+        })?;
         let same = |item: &Value| item.get(key) == Some(wanted);
         if change.get(DIRECTIVE) == Some(&json!("delete")) {
             found.retain(|item| !same(item));
             continue;
+        }
+        if let (Some(directive), Value::Object(change)) = (change.get(DIRECTIVE), change) {
+            return Err(unknown(directive, change));
         }
         match (found.iter_mut().find(|item| same(item)), change) {
             (Some(item), Value::Object(change)) => merge(as_map(item), change, Some(table))?,
@@ -140,14 +193,7 @@ fn merge_list(found: &mut Vec<Value>, changes: &[Value], form: Option<&'static F
 /// Sorts the items that the client lists as the client does, and the others, which only the server has, as before. Between both,
 /// an item of the server comes first only if it did before.
 fn arrange(items: &mut Vec<Value>, wanted: &[Value], before: &[Value], form: Option<&'static Form>) {
-    let id = |item: &Value| match form {
-        Some(Form::Keyed(key, _)) => item.get(key).cloned(),
-        _ => Some(item.clone()),
-    };
-    let place = |list: &[Value], item: &Value| {
-        let wanted = id(item);
-        list.iter().position(|other| id(other) == wanted)
-    };
+    let place = |list: &[Value], item: &Value| place(list, item, form);
     let (mut listed, mut others): (Vec<Value>, Vec<Value>) = std::mem::take(items)
         .into_iter()
         .partition(|item| place(wanted, item).is_some());
@@ -267,7 +313,7 @@ mod tests {
         let patch = json!({"spec": {"strategy": strategy}});
         assert_eq!(merged("Deployment", &object, &patch).unwrap(), expected);
         let patch = json!({"spec": {"strategy": {"type": "Recreate", "$retainKeys": ["rollingUpdate"]}}});
-        assert_eq!(merged("Deployment", &object, &patch).unwrap_err().code, 422);
+        assert_eq!(merged("Deployment", &object, &patch).unwrap_err().code, 400);
     }
 
     #[test]
@@ -303,6 +349,13 @@ mod tests {
             refusal.message
         );
         let refusal = merged("Pod", &json!({}), &json!({"$patch": "frob"})).unwrap_err();
-        assert_eq!(refusal.code, 500);
+        assert_eq!(refusal.message, "unknown patch type: frob in map: map[$patch:frob]");
+        let patch = json!({"spec": {"$setElementOrder/containers": [{"name": "b"}], "containers": [{"name": "c"}]}});
+        let refusal = merged("Pod", &containers(&["a"]), &patch).unwrap_err();
+        assert!(
+            refusal.message.starts_with("The order in patch list:\n[map[name:c]]\n"),
+            "{}",
+            refusal.message
+        );
     }
 }

@@ -73,29 +73,29 @@ pub(super) fn decode(body: &[u8], wanted: &str) -> Result<Value, Refusal> {
     if body.len() > LARGEST {
         return Err(Refusal::too_large(LARGEST));
     }
-    let Some(envelope) = body.strip_prefix(MAGIC) else {
-        return Err(Refusal::bad_request(format!(
-            "the object provided is unrecognized (must be of type {wanted}): couldn't get version/kind; provided data does \
-             not appear to be a protobuf message, expected prefix [107 56 115 0]"
-        )));
-    };
-    let malformed = |kind: &str, why: &str| {
+    let unrecognized = |why: &str| {
+        let shown = match str::from_utf8(body) {
+            Ok(text) if !text.contains(char::is_control) => text.to_owned(),
+            _ => body.iter().map(|byte| format!("{byte:02x}")).collect(),
+        };
         Refusal::bad_request(format!(
-            "{kind} cannot be handled as a {wanted}: invalid protobuf: {why}"
+            "the object provided is unrecognized (must be of type {wanted}): {why} ({shown})"
         ))
     };
-    let (mut named, raw) = open(envelope).map_err(|why| malformed("the object", why))?;
-    let kind = named
-        .get("kind")
-        .and_then(Value::as_str)
-        .filter(|kind| !kind.is_empty())
-        .unwrap_or(wanted)
-        .to_owned();
-    let Some(table) = table(&kind) else {
+    let Some(envelope) = body.strip_prefix(MAGIC) else {
+        let why = "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]";
+        return Err(unrecognized(why));
+    };
+    let (mut named, raw) = open(envelope).map_err(unrecognized)?;
+    let text = |name: &str| named.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (version, kind) = (text("apiVersion"), text("kind"));
+    let Some(table) = table(if kind.is_empty() { wanted } else { &kind }) else {
         return Err(Refusal::unsupported(&format!("protobuf bodies of the kind {kind:?}")));
     };
     let fields = fields(raw, table).map_err(|fault| match fault {
-        Fault::Malformed(why) => malformed(&kind, why),
+        Fault::Malformed(why) => Refusal::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {wanted}: {why}"
+        )),
         Fault::Unknown(number, message) => Refusal::unsupported(&format!(
             "the field {number} of {message} in a protobuf body of the kind {kind:?}"
         )),

@@ -1,6 +1,8 @@
 //! The encoding itself: numbers of fields, variable-length integers and bytes with a length.
 
-const SHORT: &str = "the data ends early";
+// Texts of a real server.
+const SHORT: &str = "unexpected EOF";
+const LONG: &str = "proto: integer overflow";
 
 /// The encoded value of a field.
 #[derive(Debug)]
@@ -52,7 +54,7 @@ impl<'a> Reader<'a> {
                 return Ok(value);
             }
         }
-        Err("an integer is too long")
+        Err(LONG)
     }
 }
 

@@ -100,11 +100,11 @@ fn unknown_fields_and_kinds_are_rejected_with_their_kind() {
 #[test]
 fn malformed_bodies_are_rejected() {
     for (raw, why) in [
-        (&[0x0a, 0x05, 0x01][..], "ends early"),
-        (&[0x0a], "ends early"),
+        (&[0x0a, 0x05, 0x01][..], "unexpected EOF"),
+        (&[0x0a], "unexpected EOF"),
         (&[0x08, 0x01], "wrong encoding"),
         (&[0x0d, 0, 0, 0, 0], "encoding of a field is unknown"),
-        (&[0xff; 11], "too long"),
+        (&[0xff; 11], "integer overflow"),
         (&[0x0a, 0x03, 0x0a, 0x01, 0xff], "not UTF-8"),
     ] {
         let (code, found) = rejection(&message("ConfigMap", raw));
