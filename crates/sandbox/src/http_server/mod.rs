@@ -133,19 +133,23 @@ fn json_of(document: &Value) -> Response<Body> {
     response
 }
 
+/// The place of the document of a version.
+fn place_of(group: &str, version: &str) -> String {
+    match group {
+        "" => format!("api/{version}"),
+        group => format!("apis/{group}/{version}"),
+    }
+}
+
 /// The part of the OpenAPI document that kubectl reads before a write: the server validates unknown fields.
 fn openapi(kinds: &[Definition], path: &str) -> Option<Value> {
     let rest = path.strip_prefix("/openapi/v3")?;
     let built_in = built_in_names().map(|[group, kind, plural]| (group, "v1", kind, plural));
     let custom = kinds.iter().flat_map(|kind| {
         let versions = kind.versions.iter();
-        versions.map(|version| (kind.group, version.name, kind.kind, kind.plural))
+        versions.map(move |version| (kind.group, version.name, kind.kind, kind.plural))
     });
     let all = built_in.into_iter().chain(custom);
-    let place_of = |group: &str, version: &str| match group {
-        "" => format!("api/{version}"),
-        group => format!("apis/{group}/{version}"),
-    };
     let place = rest.trim_start_matches('/');
     if place.is_empty() {
         let paths: Map<String, Value> = all
