@@ -5,14 +5,13 @@ use super::tolerance::TOLERANCES;
 use metal3_sim_cluster::TAKEN_AS_GIVEN;
 
 /// Features that are rejected with 501.
-const REFUSED: [&str; 12] = [
+const REFUSED: [&str; 11] = [
     "protobuf bodies of CustomResourceDefinitions, and fields of protobuf that the tables of the simulator lack",
     "server-side apply of built-in kinds without managed fields, and migration from client-side apply",
     "server-side apply of a Secret with `stringData`",
     "a CRD update that changes `x-kubernetes-list-type`, its keys or `x-kubernetes-map-type` while objects of the kind \
      exist: managed fields are not migrated",
     "tables and other representations than whole objects and metadata; answers other than JSON",
-    "foreground and orphan deletion",
     "other kinds of Kubernetes, including token reviews: there is no RBAC, and access reviews allow everything",
     "subresources of built-in kinds besides `status`: no containers run, so that Pods have no logs",
     "kinds with a conversion webhook, until a function replaces the webhook",
@@ -23,7 +22,7 @@ const REFUSED: [&str; 12] = [
 
 /// Features of the simulator that are not compared, mostly because a bare API server has no controllers.
 const APART: [&str; 5] = [
-    "background garbage collection, and emptying terminating namespaces: one pass for each call",
+    "garbage collection, also in the foreground and with orphans, and emptying terminating namespaces: one pass for each call",
     "periodic bookmarks, about one a minute: too slow to wait for",
     "functions instead of admission webhooks",
     "faults, by request or by seed",

@@ -189,3 +189,26 @@ async fn concurrent_collector_empties_and_removes_a_namespace() {
         () = scenario => {}
     }
 }
+
+#[tokio::test]
+async fn foreground_deletion_removes_dependents_before_and_orphaning_keeps_them() {
+    let cluster = Cluster::start(&Options::seeded(1));
+    let api: Api<ConfigMap> = Api::namespaced(cluster.client("tester"), "default");
+    for (policy, dependents) in [(DeleteParams::foreground(), 0), (DeleteParams::orphan(), 1)] {
+        let owner: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "owner"}})).unwrap();
+        let owner = api.create(&PostParams::default(), &owner).await.unwrap();
+        let reference = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.metadata.uid, "blockOwnerDeletion": true,
+        });
+        let dependent = json!({"metadata": {"name": "dependent", "ownerReferences": [reference]}});
+        let dependent: ConfigMap = serde_json::from_value(dependent).unwrap();
+        api.create(&PostParams::default(), &dependent).await.unwrap();
+        let marked = api.delete("owner", &policy).await.unwrap();
+        assert!(marked.is_left(), "the owner stays until the collector is done");
+        while cluster.collect_garbage() > 0 {}
+        assert!(api.get_opt("owner").await.unwrap().is_none());
+        let left = api.get_opt("dependent").await.unwrap();
+        assert_eq!(left.iter().count(), dependents);
+        assert!(left.is_none_or(|left| left.metadata.owner_references.is_none()));
+    }
+}

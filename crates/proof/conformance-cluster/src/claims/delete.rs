@@ -16,6 +16,7 @@ pub(super) fn rows() -> Vec<Claim> {
         "delete", "preconditions", "a different uid or version is rejected with Conflict" => preconditions;
         "delete", "dry-run", "a dry run deletes nothing" => dry_run;
         "delete", "options", "an unknown propagation policy is rejected" => bad_policy;
+        "delete", "options", "foreground and orphan deletion add a finalizer, which background deletion removes" => policies;
         "deletecollection", "selectors", "only the selected objects are deleted" => collection;
         "deletecollection", "dry-run", "a dry run deletes nothing" => collection_dry_run;
         "deletecollection", "metadata", "an unacceptable representation is rejected after the objects are deleted" => refused_late;
@@ -124,6 +125,22 @@ async fn dry_run(s: Subject) -> CheckResult {
         200,
     )?;
     expect("read", s.get(&s.widget("a")).await?.code, 200)
+}
+
+async fn policies(s: Subject) -> CheckResult {
+    for (policy, finalizer) in [("Foreground", "foregroundDeletion"), ("Orphan", "orphan")] {
+        s.make("a").await?;
+        let reply = s.delete(&s.widget("a"), &json!({"propagationPolicy": policy})).await?;
+        reply.expect(policy, 200, "/metadata/finalizers", json!([finalizer]))?;
+        reply.holds("generation", "/metadata/generation", 2)?;
+        let reply = s.delete(&s.widget("a"), &Value::Null).await?;
+        reply.expect("again", 200, "/metadata/finalizers", json!([finalizer]))?;
+        let reply = s
+            .delete(&s.widget("a"), &json!({"propagationPolicy": "Background"}))
+            .await?;
+        reply.expect("background", 200, "/status", "Success")?;
+    }
+    Ok(())
 }
 
 async fn bad_policy(s: Subject) -> CheckResult {

@@ -7,20 +7,26 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::object;
+use super::options::{FOREGROUND, ORPHAN};
 use super::request::Request;
 use super::{ObjectKey, ResourceKey, Store, Stored};
 
 impl Store {
     /// Deletes objects without a remaining owner and objects in terminating namespaces. Returns how many objects it
-    /// deleted; 0 means that no work is left.
+    /// deleted or released from an owner or a finalizer; 0 means that no work is left.
     pub(crate) fn collect(&mut self, now: DateTime<Utc>) -> usize {
         if !std::mem::take(&mut self.may_have_garbage) {
             return 0;
         }
         let mut deleted = 0;
+        for (resource, key, patch) in self.released() {
+            let version = self.version;
+            self.patch_by_key(&resource, &key, &patch, now);
+            deleted += usize::from(self.version > version);
+        }
         for (resource, key) in self.garbage() {
             let version = self.version;
             self.delete_by_key(&resource, &key, now);
@@ -51,13 +57,56 @@ impl Store {
                 .iter()
                 .flat_map(|(resource, objects)| objects.iter().map(move |entry| (resource, entry)))
         };
-        let living: BTreeSet<&str> = every().map(|(_, (_, object))| object::text(object, "uid")).collect();
+        // Dependents of an owner in foreground deletion are deleted before it.
+        let stays = |object: &Stored| !is_waiting(object, FOREGROUND);
+        let living: BTreeSet<&str> = every()
+            .filter(|(_, (_, object))| stays(object))
+            .map(|(_, (_, object))| object::text(object, "uid"))
+            .collect();
         every()
             .filter(|(_, (key, object))| {
                 !object::deleting(object) && (terminating.contains(&key.0) || is_orphan(object, &living))
             })
             .map(|(resource, (key, _))| (resource.clone(), key.clone()))
             .collect()
+    }
+
+    /// Changes that finish deletions: dependents lose an owner that orphans them, and owners whose dependents are done lose the
+    /// finalizer.
+    fn released(&self) -> Vec<(ResourceKey, ObjectKey, Value)> {
+        let every = || {
+            self.objects
+                .iter()
+                .flat_map(|(resource, objects)| objects.iter().map(move |entry| (resource, entry)))
+        };
+        let mut patches = Vec::new();
+        for (resource, (key, owner)) in every() {
+            let finalizer = match (is_waiting(owner, ORPHAN), is_waiting(owner, FOREGROUND)) {
+                (true, _) => ORPHAN,
+                (_, true) => FOREGROUND,
+                _ => continue,
+            };
+            let uid = object::text(owner, "uid");
+            let dependents = every().filter(|(_, (_, object))| owners(object).any(|owner| refers(owner, uid)));
+            let mut is_done = true;
+            for (resource, (key, dependent)) in dependents {
+                if finalizer == ORPHAN {
+                    let kept: Vec<&Value> = owners(dependent).filter(|owner| !refers(owner, uid)).collect();
+                    let patch = json!({"metadata": {"ownerReferences": kept}});
+                    patches.push((resource.clone(), key.clone(), patch));
+                } else {
+                    let blocks = |owner: &Value| owner.get("blockOwnerDeletion") == Some(&Value::Bool(true));
+                    is_done &= !owners(dependent).any(|owner| refers(owner, uid) && blocks(owner));
+                }
+            }
+            if is_done {
+                let mut names = object::finalizers(owner);
+                names.retain(|name| name != finalizer);
+                let patch = json!({"metadata": {"finalizers": names}});
+                patches.push((resource.clone(), key.clone(), patch));
+            }
+        }
+        patches
     }
 
     fn namespaces(&self) -> impl Iterator<Item = &Arc<Stored>> {
@@ -87,6 +136,14 @@ impl Store {
     }
 
     fn delete_by_key(&mut self, resource: &ResourceKey, key: &ObjectKey, now: DateTime<Utc>) {
+        self.send("DELETE", (resource, key), Vec::new(), now);
+    }
+
+    fn patch_by_key(&mut self, resource: &ResourceKey, key: &ObjectKey, patch: &Value, now: DateTime<Utc>) {
+        self.send("PATCH", (resource, key), patch.to_string().into_bytes(), now);
+    }
+
+    fn send(&mut self, method: &str, (resource, key): (&ResourceKey, &ObjectKey), body: Vec<u8>, now: DateTime<Utc>) {
         let Some(kind) = self.kinds.get(resource) else { return };
         let root = match kind.versions.first() {
             Some(version) if kind.group.is_empty() => format!("/api/{}", version.name),
@@ -99,9 +156,11 @@ impl Store {
             format!("{root}/namespaces/{}/{}/{}", key.0, kind.plural, key.1)
         };
         let request = Request {
-            method: "DELETE".into(),
+            method: method.into(),
             path,
+            content_type: "application/merge-patch+json".into(),
             user: "system:serviceaccount:kube-system:generic-garbage-collector".into(),
+            body,
             ..Request::default()
         };
         drop(self.handle(&request, now));
@@ -115,7 +174,22 @@ pub(super) fn is_reason(old: Option<&Stored>, new: &Stored, deleted: bool) -> bo
         return true;
     };
     let owners = |object| object::member(object, "ownerReferences");
-    object::deleting(old) != object::deleting(new) || owners(old) != owners(new)
+    let finalizers = object::deleting(new) && object::finalizers(old) != object::finalizers(new);
+    finalizers || object::deleting(old) != object::deleting(new) || owners(old) != owners(new)
+}
+
+/// Whether an object is being deleted and the collector has to handle its dependents before.
+fn is_waiting(object: &Value, finalizer: &str) -> bool {
+    object::deleting(object) && object::finalizers(object).iter().any(|name| name == finalizer)
+}
+
+fn owners(object: &Value) -> impl Iterator<Item = &Value> {
+    let list = object::member(object, "ownerReferences").and_then(Value::as_array);
+    list.into_iter().flatten()
+}
+
+fn refers(owner: &Value, uid: &str) -> bool {
+    owner.get("uid").and_then(Value::as_str) == Some(uid)
 }
 
 fn namespaces() -> ResourceKey {

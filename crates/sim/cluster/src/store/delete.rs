@@ -25,12 +25,14 @@ impl Store {
         let uid = object::text(&current, "uid").to_owned();
         self.hooks.run_validating(call, Some(&current), None)?;
         let key = call.key();
-        let Some(stored) = self.stored(&call.kind, &key).map(|stored| Value::clone(stored)) else {
+        let Some(mut stored) = self.stored(&call.kind, &key).map(|stored| Value::clone(stored)) else {
             return Err(Refusal::not_found(&call.kind, &call.target.name));
         };
-        let terminates = object::has_finalizers(&stored) || call.kind.kind == "Namespace" || call.kind.is_definition();
+        let waits = call.kind.kind == "Namespace" || call.kind.is_definition();
+        let changes = !waits && options.policy.mark(&mut stored);
+        let terminates = waits || object::has_finalizers(&stored);
         let stored_managers = self.stored_managers(&call.kind, &key);
-        if object::deleting(&stored) && terminates {
+        if object::deleting(&stored) && terminates && !changes {
             stored_managers.show(&mut current);
             return Ok(DeleteOutcome::Terminating(current));
         }
@@ -40,7 +42,11 @@ impl Store {
             }
             return Ok(DeleteOutcome::Deleted { uid });
         }
-        let marked = mark_deleted(call, stored);
+        let marked = if object::deleting(&stored) {
+            stored
+        } else {
+            mark_deleted(call, stored)
+        };
         let marked = if options.dry_run {
             marked
         } else {

@@ -57,6 +57,12 @@ pub(crate) fn has_finalizers(object: &Value) -> bool {
         .is_some_and(|list| !list.is_empty())
 }
 
+pub(crate) fn finalizers(object: &Value) -> Vec<String> {
+    let list = member(object, "finalizers").and_then(Value::as_array);
+    let names = list.into_iter().flatten().filter_map(Value::as_str);
+    names.map(str::to_owned).collect()
+}
+
 /// The value of a label.
 pub(crate) fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     member(object, "labels")?.get(key)?.as_str()

@@ -3,6 +3,7 @@
 use metal3_schema::FieldError;
 use serde_json::Value;
 
+use super::object;
 use super::refusal::Refusal;
 use super::request::Request;
 use super::wire;
@@ -90,10 +91,53 @@ fn dry_run(value: &str, options: &str) -> Result<bool, Refusal> {
     }
 }
 
+/// What happens to the dependents of a deleted object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Propagation {
+    /// What an earlier delete chose; else they are deleted later.
+    #[default]
+    Unset,
+    /// They are deleted later.
+    Background,
+    /// Those that block the deletion are deleted before.
+    Foreground,
+    /// They stay, without the owner.
+    Orphan,
+}
+
+/// Finalizers by which the garbage collector handles dependents first.
+pub(super) const FOREGROUND: &str = "foregroundDeletion";
+pub(super) const ORPHAN: &str = "orphan";
+
+impl Propagation {
+    /// Sets the finalizers of the garbage collector. Returns whether they change.
+    pub(super) fn mark(self, object: &mut Value) -> bool {
+        let wanted = match self {
+            Self::Unset => return false,
+            Self::Background => None,
+            Self::Foreground => Some(FOREGROUND),
+            Self::Orphan => Some(ORPHAN),
+        };
+        let before = object::finalizers(object);
+        let mut after: Vec<String> = before
+            .iter()
+            .filter(|name| ![FOREGROUND, ORPHAN].contains(&name.as_str()))
+            .cloned()
+            .collect();
+        after.extend(wanted.map(str::to_owned));
+        let changes = after != before;
+        if changes {
+            object::set(object, "finalizers", after);
+        }
+        changes
+    }
+}
+
 /// Options of a delete: from the body, or from the query when there is no body.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DeleteOptions {
     pub(super) dry_run: bool,
+    pub(super) policy: Propagation,
     pub(super) uid: Option<String>,
     pub(super) version: Option<String>,
 }
@@ -109,18 +153,21 @@ impl DeleteOptions {
         };
         let text = |at: &str| body.pointer(at).and_then(Value::as_str).map(str::to_owned);
         let policy = text("/propagationPolicy").unwrap_or_else(|| request.option("propagationPolicy").to_owned());
-        match policy.as_str() {
-            "" | "Background" => {}
-            "Foreground" | "Orphan" => return Err(Refusal::unsupported(&format!("the propagation policy {policy:?}"))),
+        let policy = match policy.as_str() {
+            "" => Propagation::Unset,
+            "Background" => Propagation::Background,
+            "Foreground" => Propagation::Foreground,
+            "Orphan" => Propagation::Orphan,
             other => {
                 let allowed = ["Foreground", "Background", "Orphan", "nil"].map(str::to_owned);
                 let error = FieldError::not_supported("propagationPolicy", other.into(), &allowed);
                 return Err(Refusal::invalid_options("DeleteOptions", error));
             }
-        }
+        };
         let value = text("/dryRun/0").unwrap_or_else(|| request.option("dryRun").to_owned());
         Ok(Self {
             dry_run: dry_run(&value, "DeleteOptions")?,
+            policy,
             uid: text("/preconditions/uid"),
             version: text("/preconditions/resourceVersion"),
         })

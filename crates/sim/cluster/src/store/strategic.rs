@@ -291,7 +291,7 @@ mod tests {
     fn sets_are_extended_and_reduced() {
         let object = json!({"metadata": {"finalizers": ["a", "b"]}});
         let patch = json!({"metadata": {
-            "finalizers": ["c", "a"], "$deleteFromPrimitiveList/finalizers": ["b"],
+            "finalizers": ["a", "c"], "$deleteFromPrimitiveList/finalizers": ["b"],
             "$setElementOrder/finalizers": ["a", "c"],
         }});
         let expected = json!({"metadata": {"finalizers": ["a", "c"]}});
