@@ -34,9 +34,9 @@ pub fn mapped(controllers: &[Owner], arguments: impl IntoIterator<Item = String>
         let own = kept.iter().filter(|(flag, _)| *flag != "controllers");
         let mut all = vec![controllers];
         for (_, argument) in own {
-            if !all.contains(argument) {
-                all.push(argument.clone());
-            }
+            // Of several values the last one counts.
+            all.retain(|one| one != argument);
+            all.push(argument.clone());
         }
         all
     };
@@ -118,8 +118,8 @@ mod tests {
             ),
             (
                 &[Owner::Capm3],
-                "--watch-filter=blue --leader-elect=false --leader-elect=false",
-                "--watch-filter=blue --leader-elect=false",
+                "--leader-elect=false --watch-filter=blue --leader-elect=true --leader-elect=false",
+                "--watch-filter=blue --leader-elect --leader-elect=false",
                 &[],
             ),
             (

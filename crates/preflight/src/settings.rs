@@ -174,12 +174,12 @@ pub(crate) fn text(settings: &[Settings]) -> String {
         text.push_str(&format!("    args: [{}]\n", arguments.join(", ")));
         for variable in &one.variables {
             text.push_str(&match &variable.value {
-                Some(value) => format!(
+                Some(value) if !matches!(variable.source, Source::Pod(_)) => format!(
                     "    {}: {value:?}    # from {}\n",
                     variable.name,
                     variable.source.text()
                 ),
-                None => format!(
+                _ => format!(
                     "    # {}: keep the reference to {}\n",
                     variable.name,
                     variable.source.text()

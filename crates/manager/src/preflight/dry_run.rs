@@ -16,6 +16,7 @@ use metal3_ironic::calls::node;
 use metal3_ironic::model::node::Node;
 use metal3_preflight::{Change, DryRun, Given, Manager, NotRead, expanded};
 use metal3_runtime::cache::{Key, Unwatched};
+use metal3_runtime::client::check_write_allowed;
 use metal3_runtime::guard::{Guard, GuardStatus};
 use metal3_runtime::lease::{LeaderElector, Leadership, LeaseTarget, LeaseTimings};
 use metal3_runtime::metrics::Metrics;
@@ -41,7 +42,16 @@ const QUIET: Duration = Duration::from_secs(10);
 const IRONIC: Duration = Duration::from_secs(15);
 /// The variables that say where Ironic is, and how to log in. They are those of the command: the network of the manager, its mounted
 /// files and its login are not those of the person who runs it, and a ConfigMap must not choose where a login of that person goes.
-const OF_IRONIC: [&str; 2] = ["IRONIC", "METAL3_AUTH_ROOT_DIR"];
+const OF_IRONIC: [&str; 8] = [
+    "IRONIC_ENDPOINT",
+    "IRONIC_NAME",
+    "IRONIC_NAMESPACE",
+    "IRONIC_CACERT_FILE",
+    "IRONIC_CLIENT_",
+    "IRONIC_INSECURE",
+    "IRONIC_SKIP_",
+    "METAL3_AUTH_ROOT_DIR",
+];
 
 /// What a dry run needs besides a client.
 #[derive(Clone)]
@@ -91,7 +101,12 @@ impl Target<'_> {
     fn options(&self, namespace: Option<&str>) -> Result<Options, String> {
         let arguments = self.manager.arguments.iter();
         let arguments = arguments.map(|argument| expanded(argument, |name| self.variable(name)));
-        let Mapped { mut arguments, .. } = mapped(&self.owners(), arguments);
+        let Mapped { mut arguments, dropped } = mapped(&self.owners(), arguments);
+        // Without it the whole cluster would be read, and what is of others reported.
+        let is_scope = |argument: &str| argument.trim_start_matches('-').starts_with("namespace");
+        if let Some((argument, why)) = dropped.iter().find(|(argument, _)| is_scope(argument)) {
+            return Err(format!("{argument} of {}: {why}", self.manager.deployment));
+        }
         arguments.push("--observe-only".to_owned());
         arguments.extend(namespace.map(|namespace| format!("--namespace={namespace}")));
         let parsed = metal3_flags::parse_with(arguments, |name| self.variable(name));
@@ -266,11 +281,12 @@ impl Run<'_> {
     /// switch, in which no Go manager runs.
     fn access(&self, product: Product) -> Result<WriteAccess, String> {
         let leadership = self.never_leading(product);
+        let (leads, guard) = (leadership.clone(), Guard::forced());
         let clients = &self.surroundings.clients;
         let client = clients.writing_for(leadership.clone(), Guard::forced());
         Ok(WriteAccess {
             client: client.map_err(|error| error.to_string())?,
-            permit: Arc::new(|| Ok(())),
+            permit: Arc::new(move || check_write_allowed(&leads, &guard)),
             workloads: clients.workloads(leadership, Guard::forced()),
             go_manager: Arc::new(|| Box::pin(async { GuardStatus::Clear })),
         })
@@ -293,9 +309,11 @@ impl Run<'_> {
     async fn hosts(&self, target: &Target<'_>, options: &Options) -> Result<HostsConfig, String> {
         let surroundings = self.surroundings;
         let variable = |name: &str| {
-            let own = (surroundings.variable)(name);
-            let is_of_ironic = OF_IRONIC.iter().any(|prefix| name.starts_with(prefix));
-            own.or_else(|| target.variable(name).filter(|_| !is_of_ironic))
+            if OF_IRONIC.iter().any(|prefix| name.starts_with(prefix)) {
+                (surroundings.variable)(name)
+            } else {
+                target.variable(name)
+            }
         };
         if (surroundings.variable)("IRONIC_ENDPOINT").is_none() {
             return Err(
@@ -340,7 +358,16 @@ impl Run<'_> {
             quiet = if is_quiet { quiet + STEP } else { Duration::ZERO };
             reconciles = now;
         }
-        let not_known = watched.iter().flat_map(Watched::not_known).collect();
+        let mut not_known: Vec<NotRead> = watched.iter().flat_map(Watched::not_known).collect();
+        if !watched.is_empty() && quiet < QUIET {
+            not_known.push(NotRead {
+                what: "what else this program would do".to_owned(),
+                why: format!(
+                    "it was still at work after {} s; give it longer by --dry-run",
+                    self.limit.as_secs()
+                ),
+            });
+        }
         stop.cancel();
         tasks.close();
         tasks.wait().await;

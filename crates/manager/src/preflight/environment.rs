@@ -107,6 +107,9 @@ async fn referenced(reader: &mut Reader, namespace: &str, from: &EnvVarSource) -
         return (None, Source::Secret(entry.name.clone()));
     }
     let field = from.field_ref.as_ref().map(|field| field.field_path.clone());
+    if field.as_deref() == Some("metadata.namespace") {
+        return (Some(namespace.to_owned()), Source::Pod("metadata.namespace".to_owned()));
+    }
     let resource = from.resource_field_ref.as_ref().map(|field| field.resource.clone());
     (None, Source::Pod(field.or(resource).unwrap_or_default()))
 }

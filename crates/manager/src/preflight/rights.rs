@@ -48,11 +48,14 @@ pub(super) async fn accounts(client: &Client, deployments: &[Deployment], manage
 
 /// The rules of all roles of an account. A role that does not exist gives nothing.
 async fn rules(client: &Client, (namespace, account): (&str, &str)) -> kube::Result<Rules> {
+    let of_namespace = format!("system:serviceaccounts:{namespace}");
+    let groups = ["system:serviceaccounts", "system:authenticated", &of_namespace];
     let is_bound = |subjects: Option<Vec<Subject>>| {
         let mut subjects = subjects.into_iter().flatten();
         subjects.any(|one| {
             let of = (one.kind.as_str(), one.namespace.as_deref(), one.name.as_str());
             of == ("ServiceAccount", Some(namespace), account)
+                || one.kind == "Group" && groups.contains(&one.name.as_str())
         })
     };
     let mut rules = Rules::default();

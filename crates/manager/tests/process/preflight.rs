@@ -41,6 +41,10 @@ async fn answer(world: &TestCluster, line: &str) -> (String, u8) {
 
 /// The same with a dry run, which finds this Ironic if one is given.
 async fn answer_with_dry_run(world: &TestCluster, ironic: Option<&Ironic>) -> (String, u8) {
+    answer_to(world, ironic, &[]).await
+}
+
+async fn answer_to(world: &TestCluster, ironic: Option<&Ironic>, arguments: &[&str]) -> (String, u8) {
     install_tls();
     let set = |name: &str| (name == "IRONIC_ENDPOINT").then(|| "https://192.0.2.9:6385".to_owned());
     let surroundings = Surroundings {
@@ -50,7 +54,8 @@ async fn answer_with_dry_run(world: &TestCluster, ironic: Option<&Ironic>) -> (S
         ironic: ironic.map(|ironic| ironic.client().unwrap()),
     };
     let before = changes(ironic);
-    let (wanted, _) = parse(std::iter::empty()).unwrap();
+    let arguments = arguments.iter().map(|argument| (*argument).to_owned());
+    let (wanted, _) = parse(arguments).unwrap();
     let answer = wanted
         .run(&world.cluster.client("user"), Some(&surroundings))
         .await
@@ -108,8 +113,21 @@ async fn first_changes_of_the_controllers_are_named_and_nothing_is_written() {
         "{text}"
     );
     assert!(!text.contains("hunter2") && !text.contains("aHVudGVyMg"), "{text}");
+    // What follows the finalizer, as if that had been written.
+    assert!(text.contains("- patch status BareMetalHost: "), "{text}");
     let (again, _) = answer_with_dry_run(&world, Some(&ironic)).await;
     assert_eq!(again, text, "it is the same each time");
+}
+
+/// Nothing is said to be left undone that was not looked at.
+#[tokio::test(start_paused = true)]
+async fn dry_run_that_its_limit_ends_says_that_more_may_follow() {
+    let world = new_host().await;
+    let ironic = Ironic::start(Options::new(1, Arc::clone(&world.clock)));
+    let (text, _) = answer_to(&world, Some(&ironic), &["--dry-run=1s"]).await;
+    assert!(text.contains("it was still at work after 1 s"), "{text}");
+    let (text, _) = answer_with_dry_run(&world, Some(&ironic)).await;
+    assert!(!text.contains("still at work"), "{text}");
 }
 
 async fn edit(world: &TestCluster, spec: Value) {

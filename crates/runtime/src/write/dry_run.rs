@@ -16,7 +16,6 @@ use super::target::{Writable, WriteTarget};
 use super::writer::Mode;
 use crate::cache::AnswerContent;
 use crate::patch::apply;
-use crate::queue::RequestSource;
 use crate::version::ResourceVersion;
 
 /// Receives what a dry run decides. Without one it is logged only.
@@ -67,7 +66,7 @@ const MERGE: &str = "application/merge-patch+json";
 /// Puts the object into its cache as the request would leave it, and returns it. None when that is not known.
 pub(super) fn assume<K: Writable>(
     target: &impl WriteTarget<K>,
-    (source, key): (Option<&RequestSource>, &Key),
+    key: &Key,
     request: &http::Request<Vec<u8>>,
 ) -> Option<K> {
     let kind = request.headers().get(http::header::CONTENT_TYPE)?;
@@ -81,7 +80,8 @@ pub(super) fn assume<K: Writable>(
     meta.resource_version = Some(version.saturating_add(1).to_string());
     // The server removes an object with its last finalizer.
     let is_left = meta.deletion_timestamp.is_none() || meta.finalizers.as_ref().is_some_and(|all| !all.is_empty());
-    let written = is_left.then(|| target.begin_write(source, key))?;
+    // As the change of another program: the reconcile of the object goes on with it.
+    let written = is_left.then(|| target.begin_write(None, key))?;
     written.wrote(&after, AnswerContent::OwnChange).ok()?;
     Some(after)
 }

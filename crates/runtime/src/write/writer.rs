@@ -273,7 +273,7 @@ impl<R: Role> Writer<R> {
     ) -> Result<Written<K>, WriteError> {
         if self.assumes_writes() {
             let request = self.dry_run_of(&effect, request)?;
-            let assumed = assume(target, (self.source.as_ref(), key), &request);
+            let assumed = assume(target, key, &request);
             return Ok(assumed.map_or(Written::DryRun, Written::Object));
         }
         let Some(request) = self.unless_dry_run(&effect, request)? else {

@@ -183,7 +183,11 @@ mod tests {
         let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
         gzip.write_all(&archive).unwrap();
         let layer = gzip.finish().unwrap();
-        assert!(unpacked(&layer, &pull::sha256(&archive), Files::new()).unwrap().is_empty());
+        assert!(
+            unpacked(&layer, &pull::sha256(&archive), Files::new())
+                .unwrap()
+                .is_empty()
+        );
         assert!(unpacked(&layer, &pull::sha256(b"other"), Files::new()).is_err());
         assert!(unpacked(b"no gzip", &pull::sha256(&archive), Files::new()).is_err());
     }
