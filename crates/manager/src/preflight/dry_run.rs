@@ -42,14 +42,15 @@ const QUIET: Duration = Duration::from_secs(10);
 const IRONIC: Duration = Duration::from_secs(15);
 /// The variables that say where Ironic is, and how to log in. They are those of the command: the network of the manager, its mounted
 /// files and its login are not those of the person who runs it, and a ConfigMap must not choose where a login of that person goes.
-const OF_IRONIC: [&str; 8] = [
+const OF_IRONIC: [&str; 9] = [
     "IRONIC_ENDPOINT",
     "IRONIC_NAME",
     "IRONIC_NAMESPACE",
     "IRONIC_CACERT_FILE",
-    "IRONIC_CLIENT_",
+    "IRONIC_CLIENT_CERT_FILE",
+    "IRONIC_CLIENT_PRIVATE_KEY_FILE",
     "IRONIC_INSECURE",
-    "IRONIC_SKIP_",
+    "IRONIC_SKIP_CLIENT_SAN_VERIFY",
     "METAL3_AUTH_ROOT_DIR",
 ];
 
@@ -309,7 +310,7 @@ impl Run<'_> {
     async fn hosts(&self, target: &Target<'_>, options: &Options) -> Result<HostsConfig, String> {
         let surroundings = self.surroundings;
         let variable = |name: &str| {
-            if OF_IRONIC.iter().any(|prefix| name.starts_with(prefix)) {
+            if OF_IRONIC.contains(&name) {
                 (surroundings.variable)(name)
             } else {
                 target.variable(name)
