@@ -7,16 +7,12 @@ use parking_lot::Mutex;
 /// The seeds of a run: those that the environment variable names as `FIRST-LAST`, or as many as usual.
 pub(crate) fn range(variable: &str, usual: u64) -> (u64, u64) {
     let wanted = std::env::var_os(variable).map(|text| text.into_string().unwrap());
-    let split = |text: &str| {
-        let (first, last) = text
-            .split_once('-')
-            .unwrap_or_else(|| panic!("{variable}={text}: write FIRST-LAST"));
-        (first.to_owned(), last.to_owned())
+    let Some(wanted) = wanted else {
+        return (0, usual);
     };
-    let wanted = wanted.as_deref().map(split);
-    wanted.map_or((0, usual), |(first, last)| {
-        (first.parse().unwrap(), last.parse().unwrap())
-    })
+    assert!(wanted.contains('-'), "{variable}={wanted}: write FIRST-LAST");
+    let (first, last) = wanted.split_once('-').unwrap();
+    (first.parse().unwrap(), last.parse().unwrap())
 }
 
 /// Runs the case of each seed, and returns the failures. No further one is started after this many.

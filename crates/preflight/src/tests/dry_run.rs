@@ -65,7 +65,7 @@ fn equal_changes_are_one_line_whatever_the_order_in_which_they_were_seen() {
         "lab/e",
         &json!({ "status": { "poweredOn": true } }),
     );
-    let mut all = vec![
+    let mut all = [
         of("lab/d"),
         of("lab/b"),
         of("lab/a"),

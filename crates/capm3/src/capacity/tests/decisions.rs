@@ -219,27 +219,23 @@ fn served_by(all: &[Value], unreadable: bool, domain: Option<&str>) -> Claimant 
     Claimant { group, metal3_cluster }
 }
 
+fn site(name: &str, policy: &str) -> Value {
+    let spec = json!({ "clusterName": "c", "deploymentZones": [{ "name": name }], "failureDomainPolicy": policy });
+    json!({ "metadata": { "name": name, "namespace": "a" }, "spec": spec })
+}
+
 /// What is not known is neither without policy nor without zones; what is known to be wrong gives no host to any machine.
 #[test]
 fn machines_without_a_metal3_cluster_have_no_hosts_and_only_what_is_known_is_written() {
-    let site = |name: &str, cluster: &str, zone: &str| {
-        let spec =
-            json!({ "clusterName": cluster, "deploymentZones": [{ "name": zone }], "failureDomainPolicy": "Required" });
-        json!({ "metadata": { "name": name, "namespace": "a" }, "spec": spec })
-    };
     let taken = json!({ "metadata": { "name": "byo", "namespace": "a" }, "spec": { "clusterName": "other" } });
-    let (n, s) = (site("n", "c", "n"), site("s", "c", "s"));
     let near = NearHosts {
         hosts: vec![std::sync::Arc::new(host(json!({
             "metadata": { "labels": { "infrastructure.cluster.x-k8s.io/failure-domain": "n" } } })))],
         unreadable: None,
     };
-    let both = [n.clone(), s];
+    let both = [site("n", "Required"), site("s", "Required")];
     // Without a policy a machine of one site gets a host of none, and not one of the other.
-    let open = both.clone().map(|mut one| {
-        one["spec"]["failureDomainPolicy"] = json!("Preferred");
-        one
-    });
+    let open = [site("n", "Preferred"), site("s", "Preferred")];
     for (claimants, status, available, why) in [
         (vec![served_by(&both, false, Some("n"))], Some(usual()), 1, None),
         (vec![served_by(&both, false, Some("s"))], Some(json!({})), 0, None),

@@ -233,7 +233,8 @@ mod tests {
         );
         let patch = ("patch", "BareMetalHost metal/rest");
         let of_status = ("patch status", "BareMetalHost metal/rest");
-        let table: [(&[(&str, &str)], Vec<Write>, &[&str]); 7] = [
+        type Row<'a> = (&'a [(&'a str, &'a str)], Vec<Write>, &'a [&'a str]);
+        let table: [Row<'_>; 7] = [
             (&[], vec![], &[]),
             (&[patch, of_status], vec![status.clone(), host.clone()], &[]),
             (
@@ -274,7 +275,7 @@ mod tests {
     fn orders_to_a_host_at_rest_are_compared_in_both_directions() {
         let predicted = first(&[("order power off", "BareMetalHost metal/rest")], &[]);
         let (power, provision) = (order("rest", Verb::Power), order("rest", Verb::Provision));
-        assert_eq!(differences(&predicted, &[], &[power.clone()]), [""; 0]);
+        assert_eq!(differences(&predicted, &[], std::slice::from_ref(&power)), [""; 0]);
         let both = [
             "rest: PUT was not predicted",
             "rest: power: predicted, and did not happen",

@@ -162,6 +162,12 @@ pub(super) fn writes(log: &str) -> Vec<Write> {
     all
 }
 
+/// Those for Leases.
+pub(super) fn of_leases(requests: &[Write]) -> Vec<Write> {
+    let leases = requests.iter().filter(|one| one.resource == "leases");
+    leases.cloned().collect()
+}
+
 /// All successful requests. A watch is in it twice; it ends with its process, at the latest.
 pub(super) fn requests(log: &str) -> Vec<Write> {
     log.lines().filter_map(request).collect()

@@ -264,11 +264,7 @@ impl Suite<'_> {
             orders: logs::orders(&env.fleet.log_since(since)?, &nodes),
             begun: logs::begun(&env.fleet.log_since(from)?, &nodes),
             writes: writes.each_ref().map(|part| logs::writes(part)),
-            leases: requests[1]
-                .iter()
-                .filter(|one| one.resource == "leases")
-                .cloned()
-                .collect(),
+            leases: logs::of_leases(&requests[1]),
             versions: (self.versions)()?,
             named: prediction.hosts(),
             stops: prediction.stops(),
