@@ -141,8 +141,19 @@ fn ask(env: &TestEnv<'_>) -> anyhow::Result<usize> {
     Ok(copies.len())
 }
 
+/// Waits until each host is on or off as it says.
+fn until_powered(stack: &Stack) -> anyhow::Result<()> {
+    until(LONG, "the power of each host", || {
+        let hosts = list(stack, NAMESPACE, "baremetalhosts")?;
+        let is_powered = |host: &Value| host["spec"]["online"] == host["status"]["poweredOn"];
+        Ok(hosts.iter().all(is_powered).then_some(()))
+    })
+}
+
 /// Waits until no manager of ours writes.
 pub(super) fn quiet(stack: &Stack) -> anyhow::Result<()> {
+    // The host of the lost zone is off, and Ironic reports that a minute later.
+    until_powered(stack)?;
     let end = || anyhow::Ok(fs::metadata(stack.places.log("audit"))?.len());
     let mut since_then = (end()?, Stopwatch::start());
     until(LONG, "managers that write nothing", || {

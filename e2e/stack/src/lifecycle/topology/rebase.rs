@@ -32,8 +32,6 @@ pub(in super::super) fn rebased(env: &TestEnv<'_>) -> Proof {
     env.while_simulated(|| {
         until_known(stack)?;
         settled(env)?;
-        // The host of the lost zone is off, and Ironic reports that later.
-        until_powered(stack)?;
         quiet(stack)
     })?;
     let (before, generations) = (machines(stack)?, of_others(members(stack, "generation")?));
@@ -76,15 +74,6 @@ pub(super) fn until_known(stack: &Stack) -> anyhow::Result<()> {
         Ok(copied
             .any(|one| condition(one, "VariablesReady") == Some("True"))
             .then_some(()))
-    })
-}
-
-/// Waits until each host is on or off as it says.
-fn until_powered(stack: &Stack) -> anyhow::Result<()> {
-    until(LONG, "the power of each host", || {
-        let hosts = list(stack, NAMESPACE, "baremetalhosts")?;
-        let is_powered = |host: &Value| host["spec"]["online"] == host["status"]["poweredOn"];
-        Ok(hosts.iter().all(is_powered).then_some(()))
     })
 }
 
