@@ -1,10 +1,12 @@
 //! Audit lines of requests that may erase.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tracing::Dispatch;
+use tracing::subscriber::NoSubscriber;
 
 use crate::env::{Setup, TestEnv};
 use crate::interceptor::IronicFault;
@@ -34,6 +36,9 @@ fn audit_lines(output: &Output, verb: &str) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn disruptive_request_with_lost_response_is_audited() {
+    // With one subscriber only, a line that a thread of another test reaches first is switched off for all threads.
+    static SECOND: OnceLock<Dispatch> = OnceLock::new();
+    SECOND.get_or_init(|| Dispatch::new(NoSubscriber::default()));
     let output = Output::default();
     let writer = output.clone();
     let subscriber = tracing_subscriber::fmt()

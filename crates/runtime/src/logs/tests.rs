@@ -1,12 +1,23 @@
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
+use tracing::Dispatch;
+use tracing::subscriber::NoSubscriber;
 
 use super::*;
 
 /// A writer that keeps the log.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct LogBuffer(Arc<Mutex<Vec<u8>>>);
+
+impl Default for LogBuffer {
+    fn default() -> Self {
+        // With one subscriber only, a line that a thread of another test reaches first is switched off for all threads.
+        static SECOND: OnceLock<Dispatch> = OnceLock::new();
+        SECOND.get_or_init(|| Dispatch::new(NoSubscriber::default()));
+        Self(Arc::default())
+    }
+}
 
 impl LogBuffer {
     pub(crate) fn text(&self) -> String {
