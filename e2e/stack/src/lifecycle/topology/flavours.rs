@@ -55,7 +55,9 @@ pub(in super::super) fn admitted(env: &TestEnv<'_>) -> Proof {
         "templates of the older version: {older:?}"
     );
     for one in &mut older {
-        one["metadata"] = json!({"name": format!("older-{}", name(one))});
+        // Members that the older version lacks are in an annotation.
+        let kept = one["metadata"]["annotations"].take();
+        one["metadata"] = json!({"name": format!("older-{}", name(one)), "annotations": kept});
         if let Some(object) = one.as_object_mut() {
             object.remove("status");
         }
