@@ -200,15 +200,65 @@ async fn foreground_deletion_removes_dependents_before_and_orphaning_keeps_them(
         let reference = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.metadata.uid, "blockOwnerDeletion": true,
         });
-        let dependent = json!({"metadata": {"name": "dependent", "ownerReferences": [reference]}});
+        let finalizers: &[&str] = if dependents == 0 { &["example.org/hold"] } else { &[] };
+        let dependent = json!({"metadata": {
+            "name": "dependent", "ownerReferences": [reference], "finalizers": finalizers,
+        }});
         let dependent: ConfigMap = serde_json::from_value(dependent).unwrap();
         api.create(&PostParams::default(), &dependent).await.unwrap();
         let marked = api.delete("owner", &policy).await.unwrap();
         assert!(marked.is_left(), "the owner stays until the collector is done");
         while cluster.collect_garbage() > 0 {}
+        let is_held = api.get_opt("owner").await.unwrap().is_some();
+        assert_eq!(
+            is_held,
+            dependents == 0,
+            "the owner waits for a dependent that is deleted before it"
+        );
+        if is_held {
+            let release = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+            api.patch("dependent", &PatchParams::default(), &release).await.unwrap();
+            while cluster.collect_garbage() > 0 {}
+        }
         assert!(api.get_opt("owner").await.unwrap().is_none());
         let left = api.get_opt("dependent").await.unwrap();
         assert_eq!(left.iter().count(), dependents);
         assert!(left.is_none_or(|left| left.metadata.owner_references.is_none()));
+    }
+}
+
+/// Two owners release the same object, which neither deletion may take.
+#[tokio::test]
+async fn object_that_two_owners_orphan_stays_and_one_with_another_owner_blocks_no_deletion() {
+    let cluster = Cluster::start(&Options::seeded(1));
+    let api: Api<ConfigMap> = Api::namespaced(cluster.client("tester"), "default");
+    let make = async |meta: Value| -> ConfigMap {
+        let object = serde_json::from_value(json!({ "metadata": meta })).unwrap();
+        api.create(&PostParams::default(), &object).await.unwrap()
+    };
+    for (first, second) in [
+        (DeleteParams::orphan(), Some(DeleteParams::orphan())),
+        (DeleteParams::foreground(), None),
+    ] {
+        let owners = [make(json!({"name": "a"})).await, make(json!({"name": "b"})).await];
+        let references = owners.map(|owner| {
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "name": owner.metadata.name, "uid": owner.metadata.uid,
+                "blockOwnerDeletion": true})
+        });
+        make(json!({"name": "dependent", "ownerReferences": references})).await;
+        api.delete("a", &first).await.unwrap();
+        if let Some(second) = &second {
+            api.delete("b", second).await.unwrap();
+        }
+        while cluster.collect_garbage() > 0 {}
+        assert!(api.get_opt("a").await.unwrap().is_none());
+        let left = api.get("dependent").await.unwrap().metadata.owner_references;
+        assert_eq!(left.map_or(0, |left| left.len()), usize::from(second.is_none()));
+        for name in ["b", "dependent"] {
+            if api.get_opt(name).await.unwrap().is_some() {
+                api.delete(name, &DeleteParams::default()).await.unwrap();
+            }
+        }
+        while cluster.collect_garbage() > 0 {}
     }
 }

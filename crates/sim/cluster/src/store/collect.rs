@@ -25,7 +25,9 @@ impl Store {
         for (resource, key, patch) in self.released() {
             let version = self.version;
             self.patch_by_key(&resource, &key, &patch, now);
-            deleted += usize::from(self.version > version);
+            let is_done = self.version > version;
+            deleted += usize::from(is_done);
+            self.may_have_garbage |= !is_done;
         }
         for (resource, key) in self.garbage() {
             let version = self.version;
@@ -79,6 +81,10 @@ impl Store {
                 .iter()
                 .flat_map(|(resource, objects)| objects.iter().map(move |entry| (resource, entry)))
         };
+        let living: BTreeSet<&str> = every()
+            .filter(|(_, (_, object))| !is_waiting(object, FOREGROUND))
+            .map(|(_, (_, object))| object::text(object, "uid"))
+            .collect();
         let mut patches = Vec::new();
         for (resource, (key, owner)) in every() {
             let finalizer = match (is_waiting(owner, ORPHAN), is_waiting(owner, FOREGROUND)) {
@@ -90,7 +96,10 @@ impl Store {
             let dependents = every().filter(|(_, (_, object))| owners(object).any(|owner| refers(owner, uid)));
             let mut is_done = true;
             for (resource, (key, dependent)) in dependents {
-                if finalizer == ORPHAN {
+                let has_other = || owners(dependent).any(|other| lives(other, &living) && !refers(other, uid));
+                if finalizer == ORPHAN || has_other() {
+                    // Another pass: a hook may deny it, and another owner may release the same object.
+                    is_done = false;
                     let kept: Vec<&Value> = owners(dependent).filter(|owner| !refers(owner, uid)).collect();
                     let patch = json!({"metadata": {"ownerReferences": kept}});
                     patches.push((resource.clone(), key.clone(), patch));
@@ -190,6 +199,11 @@ fn owners(object: &Value) -> impl Iterator<Item = &Value> {
 
 fn refers(owner: &Value, uid: &str) -> bool {
     owner.get("uid").and_then(Value::as_str) == Some(uid)
+}
+
+fn lives(owner: &Value, living: &BTreeSet<&str>) -> bool {
+    let uid = owner.get("uid").and_then(Value::as_str);
+    uid.is_some_and(|uid| living.contains(uid))
 }
 
 fn namespaces() -> ResourceKey {

@@ -152,6 +152,12 @@ impl DeleteOptions {
             serde_json::from_slice(&request.body).map_err(|error| Refusal::bad_request(error.to_string()))?
         };
         let text = |at: &str| body.pointer(at).and_then(Value::as_str).map(str::to_owned);
+        if let Some(kind) = text("/kind").filter(|kind| kind != "DeleteOptions") {
+            return Err(Refusal::bad_request(format!("{kind} is no DeleteOptions")));
+        }
+        if body.get("orphanDependents").is_some_and(|value| !value.is_null()) {
+            return Err(Refusal::unsupported("orphanDependents; use propagationPolicy"));
+        }
         let policy = text("/propagationPolicy").unwrap_or_else(|| request.option("propagationPolicy").to_owned());
         let policy = match policy.as_str() {
             "" => Propagation::Unset,

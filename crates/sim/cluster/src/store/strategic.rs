@@ -116,6 +116,8 @@ fn merge_field(target: &mut Object, patch: &Object, name: &str, form: Option<&'s
             merge_list(found, changes, form)?;
             arrange(found, wanted.unwrap_or(changes), &before, form);
         }
+        // It changes what is not there.
+        (Some(value), _) if value.get(DIRECTIVE).is_some() => drop(target.remove(name)),
         (Some(value), _) => drop(target.insert(name.to_owned(), plain(value))),
     }
     if let (Some(wanted), Some(Value::Array(found))) = (wanted, target.get_mut(name)) {
@@ -209,18 +211,20 @@ fn arrange(items: &mut Vec<Value>, wanted: &[Value], before: &[Value], form: Opt
     items.extend(others.chain(listed));
 }
 
-/// A new value without the directives in it.
+/// A new value: without directives, and without members that are only removed.
 fn plain(value: &Value) -> Value {
     match value {
         Value::Object(map) => map
             .iter()
-            .filter(|(name, _)| field(name) == Some(name.as_str()))
+            .filter(|(name, value)| {
+                field(name) == Some(name.as_str()) && !value.is_null() && value.get(DIRECTIVE).is_none()
+            })
             .map(|(name, value)| (name.clone(), plain(value)))
             .collect::<Object>()
             .into(),
         Value::Array(items) => items
             .iter()
-            .filter(|item| item.get(DIRECTIVE) != Some(&json!("delete")))
+            .filter(|item| item.get(DIRECTIVE).is_none())
             .map(plain)
             .collect(),
         other => other.clone(),

@@ -24,6 +24,8 @@ use super::request::Request;
 
 const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 const MAGIC: &[u8] = b"k8s\0";
+/// Bytes of a malformed body that the answer repeats.
+const SHOWN: usize = 30;
 /// The largest body, as on a real server.
 const LARGEST: usize = 3 << 20;
 
@@ -65,6 +67,17 @@ pub(super) fn is_binary(request: &Request) -> bool {
     media_type.trim() == MEDIA_TYPE
 }
 
+/// The beginning of a body: the whole may be large, and a Secret.
+fn summary(body: &[u8]) -> String {
+    let start = &body.get(..SHOWN).unwrap_or(body);
+    let shown = match str::from_utf8(start) {
+        Ok(text) if text.starts_with('{') => text.to_owned(),
+        _ => start.iter().map(|byte| format!("{byte:02x}")).collect(),
+    };
+    let rest = if body.len() > SHOWN { " ..." } else { "" };
+    format!("{shown}{rest}")
+}
+
 /// Decodes a body as the kind that its envelope names; the caller compares it with the kind that the path names.
 ///
 /// # Errors
@@ -74,10 +87,7 @@ pub(super) fn decode(body: &[u8], wanted: &str) -> Result<Value, Refusal> {
         return Err(Refusal::too_large(LARGEST));
     }
     let unrecognized = |why: &str| {
-        let shown = match str::from_utf8(body) {
-            Ok(text) if !text.contains(char::is_control) => text.to_owned(),
-            _ => body.iter().map(|byte| format!("{byte:02x}")).collect(),
-        };
+        let shown = summary(body);
         Refusal::bad_request(format!(
             "the object provided is unrecognized (must be of type {wanted}): {why} ({shown})"
         ))

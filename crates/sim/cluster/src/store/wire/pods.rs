@@ -81,18 +81,7 @@ messages! {
         13 terminationMessagePath Text, 20 terminationMessagePolicy Text, 14 imagePullPolicy Text,
         15 securityContext One(&SECURITY_CONTEXT), 16 stdin Flag, 17 stdinOnce Flag, 18 tty Flag,
     }
-    EPHEMERAL_CONTAINER_COMMON {
-        1 name SetText, 2 image Text, 3 command Many(&Text), 4 args Many(&Text), 5 workingDir Text,
-        6 ports Keyed("containerPort", &CONTAINER_PORT), 19 envFrom Many(&One(&ENV_FROM_SOURCE)),
-        7 env Keyed("name", &ENV_VAR), 8 resources One(&RESOURCE_REQUIREMENTS),
-        23 resizePolicy Many(&One(&CONTAINER_RESIZE_POLICY)), 24 restartPolicy SetText,
-        25 restartPolicyRules Many(&One(&CONTAINER_RESTART_RULE)), 9 volumeMounts Keyed("mountPath", &VOLUME_MOUNT),
-        21 volumeDevices Keyed("devicePath", &VOLUME_DEVICE), 10 livenessProbe One(&PROBE),
-        11 readinessProbe One(&PROBE), 22 startupProbe One(&PROBE), 12 lifecycle One(&LIFECYCLE),
-        13 terminationMessagePath Text, 20 terminationMessagePolicy Text, 14 imagePullPolicy Text,
-        15 securityContext One(&SECURITY_CONTEXT), 16 stdin Flag, 17 stdinOnce Flag, 18 tty Flag,
-    }
-    EPHEMERAL_CONTAINER { 1 EphemeralContainerCommon Inline(&EPHEMERAL_CONTAINER_COMMON), 2 targetContainerName Text }
+    EPHEMERAL_CONTAINER { 1 EphemeralContainerCommon Inline(&CONTAINER), 2 targetContainerName Text }
     SYSCTL { 1 name SetText, 2 value SetText }
     POD_SECURITY_CONTEXT {
         1 seLinuxOptions One(&SE_LINUX_OPTIONS), 8 windowsOptions One(&WINDOWS_SECURITY_CONTEXT_OPTIONS),
