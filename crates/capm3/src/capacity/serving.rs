@@ -32,7 +32,7 @@ impl NearClusters {
             return Serving::Unknown(why);
         }
         match resolved {
-            Resolved::One(_) if machine.spec.metal3_cluster_ref.is_some() && unreadable.is_some() => {
+            Resolved::One(_) if unreadable.is_some() => {
                 let name = unreadable.map_or("", |one| one.name.as_str());
                 Serving::Unknown(format!(
                     "Metal3Cluster {name} cannot be read, and its hosts are not known; correct it"

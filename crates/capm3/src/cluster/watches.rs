@@ -12,6 +12,7 @@ use metal3_runtime::cache::{Change, Key};
 use super::is_namesake;
 use crate::controller::caches::{RelatedKeys, is_cluster_unchanged, old_and_new};
 use crate::endpoint::pool::object_of;
+use crate::machine::facts::{in_use, recorded};
 
 impl RelatedKeys {
     /// The Metal3Clusters to reconcile after a change of a Cluster: those that name it, and the one with the name of
@@ -67,6 +68,8 @@ fn is_same_cluster(old: &Metal3Machine, new: &Metal3Machine) -> bool {
     owner::cluster_of(&old.metadata) == owner::cluster_of(&new.metadata)
         && old.spec.metal3_cluster_ref == new.spec.metal3_cluster_ref
         && old.status.metal3_cluster == new.status.metal3_cluster
+        && in_use(old) == in_use(new)
+        && recorded(old) == recorded(new)
 }
 
 /// The Metal3Cluster of an endpoint claim, by the claim's name.

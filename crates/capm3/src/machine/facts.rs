@@ -153,8 +153,14 @@ pub fn chosen(machine: &Metal3Machine) -> Option<&str> {
     annotation(machine, CHOSEN_HOST_ANNOTATION).filter(|name| !name.is_empty())
 }
 
-/// The Metal3Cluster found by an earlier reconcile, while the machine has or has chosen a host.
+/// The Metal3Cluster found by an earlier reconcile, while the machine has a host.
 pub(crate) fn recorded(machine: &Metal3Machine) -> Option<&str> {
+    let found = machine.status.metal3_cluster.as_deref();
+    found.filter(|_| associated(machine).is_some())
+}
+
+/// The Metal3Cluster that a machine may already use: it has one of its hosts, or chose one.
+pub(crate) fn in_use(machine: &Metal3Machine) -> Option<&str> {
     let has_host = associated(machine).is_some() || chosen(machine).is_some();
     machine.status.metal3_cluster.as_deref().filter(|_| has_host)
 }

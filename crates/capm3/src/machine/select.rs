@@ -5,7 +5,7 @@ use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::owner::node_reuse_owner;
 
-use super::facts::{associated, chosen};
+use super::facts::{associated, chosen, recorded};
 use super::resolve::{others, resolve};
 use super::reuse::has_namesake;
 use crate::host_choice::{Candidate, HostChooser, UnreadableSelector};
@@ -68,7 +68,7 @@ impl Question<'_> {
         let all: Vec<&Metal3Cluster> = self.metal3_clusters.iter().collect();
         let domain = self.owner.and_then(|owner| owner.spec.failure_domain.as_deref());
         self.cluster
-            .and_then(|cluster| resolve(self.machine, None, domain, cluster, &all).one())
+            .and_then(|cluster| resolve(self.machine, recorded(self.machine), domain, cluster, &all).one())
     }
 }
 

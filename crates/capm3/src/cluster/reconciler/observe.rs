@@ -18,7 +18,7 @@ use crate::cluster::{
 use crate::endpoint::render::is_owned_and_live;
 use crate::endpoint::rendered::RenderedSecret;
 use crate::endpoint::source::{WantedSources, wanted_sources};
-use crate::machine::facts::recorded;
+use crate::machine::facts::{in_use, recorded};
 use crate::machine::resolve::{Resolved, resolve};
 use crate::reasons::cluster as reasons;
 
@@ -164,6 +164,10 @@ fn belongs(
     let of_cluster = owner::cluster_of(&machine.metadata);
     if of_cluster.is_none() || of_cluster != cluster_name(object) {
         return false;
+    }
+    let used = in_use(machine);
+    if used.is_some() && used == name {
+        return true;
     }
     let recorded = recorded(machine);
     match cluster {

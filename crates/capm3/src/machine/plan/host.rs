@@ -36,12 +36,12 @@ impl<'a> Planner<'a> {
         if let Some(decision) = self.wait_for_unreadable_host() {
             return decision;
         }
-        if let Some(decision) = self.wait_for_unreadable_site() {
-            return decision;
-        }
         match self.choose(prerequisites) {
             Ok(Choice::Own(host)) => self.provision_on(host, prerequisites),
-            Ok(Choice::Take { host, is_reused, .. }) => self.claim_choice(host, is_reused, prerequisites),
+            Ok(Choice::Take { host, is_reused, .. }) => match self.wait_for_unreadable_site() {
+                Some(decision) => decision,
+                None => self.claim_choice(host, is_reused, prerequisites),
+            },
             Ok(Choice::None(refusals)) => {
                 tracing::debug!(machine = self.name(), hosts = %Detail(&refusals), "no host can be claimed");
                 let message = self.with_join_note(refusals.to_string());

@@ -30,11 +30,9 @@ impl<'a> Planner<'a> {
         cluster.flat_map(move |cluster| others(prerequisites.metal3_cluster, cluster, all.clone()))
     }
 
-    /// Waits while one of several sites cannot be read: its hosts are not known, and must not be taken. Only who names a site
-    /// may have others.
+    /// Waits while a Metal3Cluster cannot be read: it may be another site of the Cluster, whose hosts must not be taken.
     pub(super) fn wait_for_unreadable_site(&self) -> Option<Decision> {
-        let names_site = self.before.spec.metal3_cluster_ref.is_some();
-        let unreadable = self.facts.unreadable_cluster.as_ref().filter(|_| names_site)?;
+        let unreadable = self.facts.unreadable_cluster.as_ref()?;
         Some(self.unreadable(&format!(
             "Metal3Cluster {unreadable} cannot be read, and its hosts are not known; correct it"
         )))
@@ -89,7 +87,10 @@ impl<'a> Planner<'a> {
     }
 
     pub(super) fn recorded(&self) -> Option<&'a str> {
-        facts::recorded(self.before)
+        // The claim may have been the last write before a crash.
+        let has_claimed = self.facts.hosts.claimed().next().is_some();
+        let claimed = self.before.status.metal3_cluster.as_deref().filter(|_| has_claimed);
+        facts::recorded(self.before).or(claimed)
     }
 
     /// The failure domain that the Machine states.

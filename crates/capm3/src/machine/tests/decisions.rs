@@ -277,18 +277,22 @@ fn unreadable_metal3_cluster_may_be_the_machines_or_have_the_free_hosts() {
     );
     let gone = unreadable(Case::new().with(|case| case.metal3_clusters.clear()));
     assert!(writes(&gone).is_empty() && condition_of(&gone, HOST).1.contains("Metal3Cluster odd cannot be read"));
-    assert!(
-        writes(&unreadable(Case::new())).contains(&"Claim h0".to_owned()),
-        "the Cluster names it"
-    );
     // It may be another site, and the free hosts may be its own.
     let named = json!({ "spec": { "metal3ClusterRef": { "name": CLUSTER } } });
-    let named = unreadable(with_unreadable(Case::new().machine(named)));
-    let message = condition_of(&named, HOST).1;
-    assert!(
-        writes(&named).is_empty() && message.contains("its hosts are not known"),
-        "{message}"
-    );
+    for case in [Case::new(), with_unreadable(Case::new().machine(named))] {
+        let plan = unreadable(case);
+        let message = condition_of(&plan, HOST).1;
+        assert!(
+            writes(&plan).is_empty() && message.contains("its hosts are not known"),
+            "{message}"
+        );
+    }
+    // A machine that has its host goes on.
+    let consumer = json!({
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "Metal3Machine", "name": "m0", "namespace": "metal",
+    });
+    let claimed = unreadable(Case::new().host(json!({ "spec": { "consumerRef": consumer } })));
+    assert!(!writes(&claimed).is_empty());
     let known = unreadable(with_unreadable(Case::running()).machine(json!({ "status": { "metal3Cluster": CLUSTER } })));
     assert_eq!(writes(&known), ["machine dataTemplate"], "what was found before counts");
 }

@@ -361,21 +361,6 @@ fn host_that_left_the_required_failure_domain_is_not_written() {
     );
 }
 
-/// Its hosts are not known.
-#[test]
-fn machine_of_a_site_waits_while_another_metal3_cluster_cannot_be_read() {
-    let zone = |name: &str| json!({ "deploymentZones": [{ "name": name }] });
-    for (named, is_held) in [(true, true), (false, false)] {
-        let mut case = match named {
-            true => sites(zone("n"), zone("s")).machine(json!({ "spec": { "metal3ClusterRef": { "name": "north" } } })),
-            false => Case::new(),
-        };
-        case.unreadable_cluster = Some("odd");
-        let plan = case.decide();
-        assert_eq!(writes(&plan).is_empty(), is_held, "{:?}", writes(&plan));
-    }
-}
-
 #[test]
 fn template_missing_in_another_zone_holds_back_no_machine_that_must_stay_in_its_own() {
     for (policy, is_held) in [("Required", false), ("Preferred", true)] {
