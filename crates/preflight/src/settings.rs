@@ -25,7 +25,9 @@ pub enum Source {
 }
 
 impl Source {
-    fn text(&self) -> String {
+    /// Where a value is, in words.
+    #[must_use]
+    pub fn text(&self) -> String {
         match self {
             Self::Deployment => "the Deployment".to_owned(),
             Self::ConfigMap(name) => format!("ConfigMap {name}"),
@@ -100,7 +102,8 @@ fn of_manager(manager: &Manager, given: &[Given]) -> Settings {
         let known = variables.iter().find(|one| one.name == name);
         known.and_then(|one| one.value.clone())
     };
-    let arguments = manager.arguments.iter().map(|argument| expanded(argument, values));
+    let arguments = manager.arguments.iter();
+    let arguments = arguments.map(|argument| without_logins(&expanded(argument, values)));
     let Mapped { arguments, dropped } = mapped(&owners, arguments);
     let mut dropped: Vec<Dropped> = dropped
         .into_iter()
@@ -136,7 +139,7 @@ fn of_manager(manager: &Manager, given: &[Given]) -> Settings {
 fn not_read(owners: &[Owner], name: &str) -> Option<String> {
     let is_listed = || VARIABLES.iter().any(|variable| variable.name == name);
     let is_of_leases = || is_listed() && name.ends_with("_SECONDS");
-    let is_read = name == "*"
+    let is_read = name.ends_with('*')
         || OF_THE_POD.contains(&name)
         || (owners.contains(&Owner::Hosts) && is_listed())
         || (owners.contains(&Owner::Capm3) && name == OF_MACHINES)

@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use kube::Client;
 use metal3_domain::clock::Clock;
+use metal3_domain::uri::public_text;
 use metal3_flags::{Mapped, Options, Owner, mapped};
 use metal3_grants::LeaderElection;
 use metal3_ironic::calls::node;
@@ -21,7 +22,7 @@ use metal3_runtime::guard::{Guard, GuardStatus};
 use metal3_runtime::lease::{LeaderElector, Leadership, LeaseTarget, LeaseTimings};
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::watch::WatchHealth;
-use metal3_runtime::write::{DryRunObserver, Effect};
+use metal3_runtime::write::{DryRunObserver, Effect, Work};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -54,6 +55,9 @@ const OF_IRONIC: [&str; 9] = [
     "METAL3_AUTH_ROOT_DIR",
 ];
 
+/// The variable with the namespaces of a manager.
+const NAMESPACES: &str = "WATCH_NAMESPACE";
+
 /// What a dry run needs besides a client.
 #[derive(Clone)]
 pub struct Surroundings {
@@ -71,6 +75,8 @@ pub struct Surroundings {
 pub(super) struct Target<'a> {
     manager: &'a Manager,
     variables: BTreeMap<&'a str, &'a str>,
+    /// Those without a known value, and where they come from.
+    unknown: Vec<(&'a str, String)>,
 }
 
 /// The running Go managers with their variables.
@@ -78,11 +84,13 @@ pub(super) fn targets<'a>(managers: &'a [Manager], given: &'a [Given]) -> Vec<Ta
     let theirs = managers.iter().filter(|manager| !manager.is_this_program);
     let target = |manager: &'a Manager| {
         let environment = given.iter().filter(|one| one.deployment == manager.deployment);
-        let variables = environment.flat_map(|one| &one.variables);
-        let known = variables.filter_map(|one| Some((one.name.as_str(), one.value.as_deref()?)));
+        let all = || environment.clone().flat_map(|one| &one.variables);
+        let known = all().filter_map(|one| Some((one.name.as_str(), one.value.as_deref()?)));
+        let unknown = all().filter(|one| one.value.is_none() && !OF_IRONIC.contains(&one.name.as_str()));
         Target {
             manager,
             variables: known.collect(),
+            unknown: unknown.map(|one| (one.name.as_str(), one.source.text())).collect(),
         }
     };
     theirs.map(target).collect()
@@ -100,6 +108,12 @@ impl Target<'_> {
 
     /// The options of this program in its place, in a dry run.
     fn options(&self, namespace: Option<&str>) -> Result<Options, String> {
+        if let Some((name, from)) = self.unknown.iter().find(|(name, _)| *name == NAMESPACES) {
+            return Err(format!(
+                "{name}, the namespaces of {}, comes from {from}, which is not read",
+                self.manager.deployment
+            ));
+        }
         let arguments = self.manager.arguments.iter();
         let arguments = arguments.map(|argument| expanded(argument, |name| self.variable(name)));
         let Mapped { mut arguments, dropped } = mapped(&self.owners(), arguments);
@@ -109,12 +123,38 @@ impl Target<'_> {
             return Err(format!("{argument} of {}: {why}", self.manager.deployment));
         }
         arguments.push("--observe-only".to_owned());
-        arguments.extend(namespace.map(|namespace| format!("--namespace={namespace}")));
-        let parsed = metal3_flags::parse_with(arguments, |name| self.variable(name));
+        let own = self.parsed(&arguments)?;
+        let Some(namespace) = namespace else {
+            return Ok(own);
+        };
+        match own.namespace.as_deref() {
+            Some(served) if served != namespace => {
+                Err(format!("{} serves namespace {served} alone", self.manager.deployment))
+            }
+            _ => {
+                arguments.push(format!("--namespace={namespace}"));
+                self.parsed(&arguments)
+            }
+        }
+    }
+
+    fn parsed(&self, arguments: &[String]) -> Result<Options, String> {
+        let parsed = metal3_flags::parse_with(arguments.iter().cloned(), |name| self.variable(name));
         let options = parsed.map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
         options
             .options()
             .ok_or_else(|| "its arguments only print a text".to_owned())
+    }
+
+    /// What of its settings the dry run does not have.
+    fn not_known(&self) -> impl Iterator<Item = NotRead> {
+        self.unknown.iter().map(|(name, from)| NotRead {
+            what: format!("what {} changes", if *name == "*" { "any variable" } else { name }),
+            why: format!(
+                "variable {name} of {} comes from {from}, which is not read",
+                self.manager.deployment
+            ),
+        })
     }
 }
 
@@ -127,6 +167,18 @@ struct Seen {
     changes: BTreeSet<Change>,
     failed: BTreeMap<(&'static str, String), String>,
     reconciles: u64,
+    /// Reconciles that have not ended.
+    running: usize,
+    /// Controllers that wait for their first lists.
+    waiting: usize,
+}
+
+impl Collected {
+    /// Reconciles that ended, those under way, and controllers that wait for their first lists.
+    fn at_work(&self) -> (u64, usize, usize) {
+        let seen = self.0.lock();
+        (seen.reconciles, seen.running, seen.waiting)
+    }
 }
 
 impl DryRunObserver for Collected {
@@ -141,11 +193,24 @@ impl DryRunObserver for Collected {
         self.0.lock().changes.insert(change);
     }
 
+    fn works(&self, work: Work, began: bool) {
+        let mut seen = self.0.lock();
+        let count = match work {
+            Work::FirstLists => &mut seen.waiting,
+            Work::Reconcile => &mut seen.running,
+        };
+        *count = if began {
+            count.saturating_add(1)
+        } else {
+            count.saturating_sub(1)
+        };
+    }
+
     fn reconciled(&self, controller: &'static str, key: &str, failure: Option<String>) {
         let (mut seen, at) = (self.0.lock(), (controller, key.to_owned()));
         seen.reconciles = seen.reconciles.saturating_add(1);
         match failure {
-            Some(why) => drop(seen.failed.insert(at, why)),
+            Some(why) => drop(seen.failed.insert(at, public_text(&why))),
             None => drop(seen.failed.remove(&at)),
         }
     }
@@ -162,6 +227,11 @@ impl Watched {
     fn is_decided(&self) -> bool {
         let is_decided = |one: &WatchHealth| is_served(one) || one.unwatched().is_some() || one.last_error().is_some();
         self.health.iter().all(is_decided)
+    }
+
+    fn is_served(&self) -> bool {
+        let is_read = |one: &WatchHealth| is_served(one) || one.unwatched() == Some(Unwatched::NotServed);
+        self.health.iter().all(is_read)
     }
 
     /// What is not known because a kind could not be read.
@@ -213,6 +283,7 @@ impl Run<'_> {
             });
         }
         for target in targets {
+            not_known.extend(target.not_known());
             for owner in target.owners() {
                 match self.begin(target, owner, &collected).await {
                     Ok(product) => running.push((owner, product)),
@@ -354,8 +425,10 @@ impl Run<'_> {
         while !watched.is_empty() && passed < self.limit && quiet < QUIET {
             tokio::time::sleep(STEP).await;
             passed += STEP;
-            let now = collected.0.lock().reconciles;
-            let is_quiet = now == reconciles && watched.iter().all(Watched::is_decided);
+            let (now, running, waiting) = collected.at_work();
+            // While every kind is read, a controller that still waits waits for Ironic. Else it may wait for ever.
+            let is_busy = running > 0 || (waiting > 0 && watched.iter().all(Watched::is_served));
+            let is_quiet = !is_busy && now == reconciles && watched.iter().all(Watched::is_decided);
             quiet = if is_quiet { quiet + STEP } else { Duration::ZERO };
             reconciles = now;
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Container, EnvVarSource};
 use metal3_flags::Owner;
-use metal3_preflight::{Decision, Finding, Given, Manager, Source, Variable};
+use metal3_preflight::{Decision, Finding, Given, Manager, Source, Variable, expanded};
 
 use super::reader::Reader;
 use crate::hosts_config::Environment;
@@ -70,32 +70,40 @@ fn container(deployment: &Deployment) -> Option<&Container> {
 /// The variables with their sources. Values of Secrets are not read.
 async fn variables(reader: &mut Reader, namespace: &str, container: &Container) -> Variables {
     let mut variables = Variables::new();
-    let mut add = |name: String, value: Option<String>, source: Source| {
-        variables.insert(name.clone(), Variable { name, value, source });
-    };
     for source in container.env_from.iter().flatten() {
         let prefix = source.prefix.as_deref().unwrap_or_default();
         if let Some(map) = &source.config_map_ref {
             for (name, value) in reader.config_map(namespace, &map.name).await {
-                add(
-                    format!("{prefix}{name}"),
-                    Some(value),
-                    Source::ConfigMap(map.name.clone()),
-                );
+                let source = Source::ConfigMap(map.name.clone());
+                add(&mut variables, format!("{prefix}{name}"), Some(value), source);
             }
         }
         if let Some(secret) = &source.secret_ref {
-            add(format!("{prefix}*"), None, Source::Secret(secret.name.clone()));
+            // Several Secrets may have the same prefix, or none.
+            let variable = Variable {
+                name: format!("{prefix}*"),
+                value: None,
+                source: Source::Secret(secret.name.clone()),
+            };
+            variables.insert(format!("{prefix}* {}", secret.name), variable);
         }
     }
     for variable in container.env.iter().flatten() {
         let (value, source) = match &variable.value_from {
-            None => (variable.value.clone(), Source::Deployment),
+            None => {
+                let earlier = |name: &str| variables.get(name)?.value.clone();
+                let value = variable.value.as_deref().map(|text| expanded(text, earlier));
+                (value, Source::Deployment)
+            }
             Some(from) => referenced(reader, namespace, from).await,
         };
-        add(variable.name.clone(), value, source);
+        add(&mut variables, variable.name.clone(), value, source);
     }
     variables
+}
+
+fn add(variables: &mut Variables, name: String, value: Option<String>, source: Source) {
+    variables.insert(name.clone(), Variable { name, value, source });
 }
 
 async fn referenced(reader: &mut Reader, namespace: &str, from: &EnvVarSource) -> (Option<String>, Source) {

@@ -31,6 +31,7 @@ fn settings_of_a_go_manager_are_printed_as_those_of_this_program_each_missing_on
         variable("CAPM3_FAST_TRACK", Some("true"), map()),
         variable("IRONIC_NETWORKING_ENABLED", Some("true"), map()),
         variable("WORKERS", Some("4"), Source::Deployment),
+        variable("DEPLOY_*", None, Source::Secret("images".to_owned())),
     ];
     let given = Given {
         deployment: "sys/baremetal-operator-controller-manager".to_owned(),
@@ -44,6 +45,7 @@ fn settings_of_a_go_manager_are_printed_as_those_of_this_program_each_missing_on
         "--enable-leader-election",
         "--controller-concurrency=$(WORKERS)",
         "--hostclaims",
+        "--ironic=$(IRONIC_ENDPOINT)",
     ];
     let report = report(Facts {
         deployments: vec![deployment("baremetal-operator-controller-manager", &arguments)],
@@ -56,6 +58,8 @@ fn settings_of_a_go_manager_are_printed_as_those_of_this_program_each_missing_on
         r#"    args: ["--controllers=hosts", "--leader-elect", "--controller-concurrency=4"]"#,
         r#"    IRONIC_ENDPOINT: "https://***@ironic:6385"    # from ConfigMap ironic"#,
         "    # LEASE_DURATION_SECONDS: keep the reference to Secret timings\n",
+        "    # DEPLOY_*: keep the reference to Secret images\n",
+        "    # without --ironic=https://***@ironic:6385: ",
         "    # POD_NAMESPACE: keep the reference to the field metadata.namespace of the Pod\n",
         "    # without --hostclaims: --hostclaims: is a flag of the controllers hosts: HostClaims are not served",
         "    # without CAPM3_FAST_TRACK: no controller of this program reads it\n",

@@ -17,7 +17,7 @@ use crate::cache::{Change, Indexes, SharedCache};
 use crate::metrics::{ControllerMetrics, Metrics};
 use crate::queue::{Queue, WorkItem};
 use crate::reason::Reason;
-use crate::write::{Mode, Writer};
+use crate::write::{Mode, Work, Writer};
 
 use super::fault::Fault;
 use super::next::Next;
@@ -148,9 +148,11 @@ impl<C: Reconciler> Controller<C> {
             stats
         });
         let synced = futures::future::join_all(self.ready);
+        self.writer.report_work(Work::FirstLists, true);
         if stop.run_until_cancelled(synced).await.is_none() {
             return Stopped::Drained;
         }
+        self.writer.report_work(Work::FirstLists, false);
         let context = Arc::new(WorkerContext {
             name: self.name,
             reconciler: self.reconciler,
@@ -199,7 +201,9 @@ impl<C: Reconciler> WorkerContext<C> {
         let began: Monotonic = self.clock.monotonic();
         let active = self.metrics.begin(item.taken().waited);
         let writer = self.writer.for_key(item.request_source());
+        writer.report_work(Work::Reconcile, true);
         let ended = reconcile::run(self.reconciler.reconcile(item.key(), &writer)).await;
+        writer.report_work(Work::Reconcile, false);
         let ended = match writer.mode() {
             Mode::Perform => ended,
             Mode::ObserveOnly => ended.observed(),

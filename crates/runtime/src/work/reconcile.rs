@@ -37,7 +37,7 @@ impl Ended {
         }
     }
 
-    /// In dry-run mode nothing is written: a requeue would repeat the same result for ever.
+    /// In dry-run mode nothing is written: a requeue would repeat the same result for ever, with an observer too.
     pub(super) fn observed(self) -> Self {
         match self {
             Self::Ok(Next::Requeue) => Self::Ok(Next::Done),

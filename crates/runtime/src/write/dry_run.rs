@@ -1,8 +1,8 @@
 //! Who learns what a dry run does not send.
 //!
-//! With an observer a dry run goes on as if each merge patch of a cached object had been done: otherwise an order that follows the
-//! record of it would never be seen. The patched object enters the cache with the next version. What a server would add is not known,
-//! so other writes count as not done.
+//! With an observer a reconcile goes on as if each of its merge patches of a cached object had been done: otherwise an order that
+//! follows the record of it would never be seen. The next reconcile may begin with the object as it is: a cache that has reached a
+//! later version keeps that. What a server would add is not known, so other writes count as not done.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use super::target::{Writable, WriteTarget};
 use super::writer::Mode;
 use crate::cache::AnswerContent;
 use crate::patch::apply;
+use crate::queue::RequestSource;
 use crate::version::ResourceVersion;
 
 /// Receives what a dry run decides. Without one it is logged only.
@@ -26,8 +27,20 @@ pub trait DryRunObserver: Send + Sync {
     /// A request to another system, for this object of `kind`, was not sent. `interrupts`: it may interrupt or erase a machine.
     fn order(&self, kind: &str, object: &Key, verb: &'static str, interrupts: bool);
 
+    /// Work began or ended.
+    fn works(&self, work: Work, began: bool);
+
     /// A reconcile ended; `failure` says why what it would do is not known.
     fn reconciled(&self, controller: &'static str, key: &str, failure: Option<String>);
+}
+
+/// What a controller does in a dry run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// It waits for the first lists of what it reads.
+    FirstLists,
+    /// It reconciles a key.
+    Reconcile,
 }
 
 /// Whether writes are sent, and who learns of those that are not.
@@ -66,7 +79,7 @@ const MERGE: &str = "application/merge-patch+json";
 /// Puts the object into its cache as the request would leave it, and returns it. None when that is not known.
 pub(super) fn assume<K: Writable>(
     target: &impl WriteTarget<K>,
-    key: &Key,
+    (source, key): (Option<&RequestSource>, &Key),
     request: &http::Request<Vec<u8>>,
 ) -> Option<K> {
     let kind = request.headers().get(http::header::CONTENT_TYPE)?;
@@ -80,8 +93,7 @@ pub(super) fn assume<K: Writable>(
     meta.resource_version = Some(version.saturating_add(1).to_string());
     // The server removes an object with its last finalizer.
     let is_left = meta.deletion_timestamp.is_none() || meta.finalizers.as_ref().is_some_and(|all| !all.is_empty());
-    // As the change of another program: the reconcile of the object goes on with it.
-    let written = is_left.then(|| target.begin_write(None, key))?;
+    let written = is_left.then(|| target.begin_write(source, key))?;
     written.wrote(&after, AnswerContent::OwnChange).ok()?;
     Some(after)
 }

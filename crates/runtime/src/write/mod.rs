@@ -20,7 +20,7 @@ mod read;
 mod target;
 mod writer;
 
-pub use dry_run::{DryRunObserver, WriteMode};
+pub use dry_run::{DryRunObserver, Work, WriteMode};
 pub use effect::Effect;
 pub use error::{WriteError, WriteErrorKind};
 pub use label::LabelChange;

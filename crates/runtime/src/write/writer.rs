@@ -14,7 +14,7 @@ use crate::cache::{AnswerContent, Identity, Key};
 use crate::patch::MergePatch;
 use crate::queue::RequestSource;
 
-use super::dry_run::{WriteMode, assume};
+use super::dry_run::{Work, WriteMode, assume};
 use super::effect::Effect;
 use super::error::{WriteError, WriteErrorKind};
 use super::target::{Expected, PendingWrite, Writable, WriteTarget};
@@ -117,6 +117,13 @@ impl<R: Role> Writer<R> {
     pub fn leave_out_order<K: Writable>(&self, object: &Key, verb: &'static str, interrupts: bool) {
         if let Some(observer) = &self.mode.observer {
             observer.order(&K::kind(&()), object, verb, interrupts);
+        }
+    }
+
+    /// Reports that work of a dry run began or ended.
+    pub(crate) fn report_work(&self, work: Work, began: bool) {
+        if let Some(observer) = &self.mode.observer {
+            observer.works(work, began);
         }
     }
 
@@ -273,7 +280,7 @@ impl<R: Role> Writer<R> {
     ) -> Result<Written<K>, WriteError> {
         if self.assumes_writes() {
             let request = self.dry_run_of(&effect, request)?;
-            let assumed = assume(target, key, &request);
+            let assumed = assume(target, (self.source.as_ref(), key), &request);
             return Ok(assumed.map_or(Written::DryRun, Written::Object));
         }
         let Some(request) = self.unless_dry_run(&effect, request)? else {

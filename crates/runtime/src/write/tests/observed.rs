@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::{Tester, config_map, key, meta, patch, requests, start};
 use crate::cache::{Key, SharedCache};
 use crate::logs::tests::LogBuffer;
-use crate::write::{DryRunObserver, Effect, Mode, NoCache, WriteMode, Writer, Written};
+use crate::write::{DryRunObserver, Effect, Mode, NoCache, Work, WriteMode, Writer, Written};
 
 /// What an observer is given, one line each.
 #[derive(Default)]
@@ -22,6 +22,10 @@ impl DryRunObserver for Lines {
 
     fn order(&self, kind: &str, object: &Key, verb: &'static str, interrupts: bool) {
         self.0.lock().push(format!("{verb} for {kind} {object}, {interrupts}"));
+    }
+
+    fn works(&self, work: Work, began: bool) {
+        self.0.lock().push(format!("{work:?} {began}"));
     }
 
     fn reconciled(&self, controller: &'static str, key: &str, failure: Option<String>) {
