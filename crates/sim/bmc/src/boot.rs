@@ -18,10 +18,10 @@ pub fn agent_of(image: &[u8]) -> Option<(Parameters, AgentImage)> {
 fn agent_in<'a>(file: impl Fn(&str) -> Option<&'a [u8]>) -> Option<(Parameters, AgentImage)> {
     let grub = String::from_utf8_lossy(file("EFI/BOOT/grub.cfg")?);
     let parameters = parameters(&grub)?;
-    let sha256 = |path| hex(digest(&SHA256, file(path).unwrap_or_default()).as_ref());
+    let sha256 = |path| Some(hex(digest(&SHA256, file(path)?).as_ref()));
     let agent = AgentImage {
-        kernel: sha256("vmlinuz"),
-        ramdisk: sha256("initrd"),
+        kernel: sha256("vmlinuz")?,
+        ramdisk: sha256("initrd")?,
     };
     Some((parameters, agent))
 }
