@@ -28,6 +28,7 @@ async fn prepare(env: &TestEnv) -> anyhow::Result<()> {
 }
 
 async fn life(env: &TestEnv) -> anyhow::Result<()> {
+    let before = ended(&env.get(ONE).await?.context("the host does not exist")?);
     env.edit(
         ONE,
         json!({ "metadata": { "annotations": { "inspect.metal3.io": "" } } }),
@@ -40,7 +41,17 @@ async fn life(env: &TestEnv) -> anyhow::Result<()> {
         Ok(())
     })
     .await?;
+    env.until(ONE, "inspected again", |host| {
+        host.is_some_and(|host| ended(host) != before)
+    })
+    .await?;
     inspected(env).await
+}
+
+/// When the last inspection ended.
+fn ended(host: &BareMetalHost) -> Value {
+    let history = serde_json::to_value(&host.status.operation_history).unwrap_or_default();
+    part(&part(&history, "inspect"), "end")
 }
 
 async fn inspected(env: &TestEnv) -> anyhow::Result<()> {

@@ -58,12 +58,14 @@ async fn each_order(
         }
     }
     let number = kills.len();
+    let mut missing: usize = 0;
     for (tried, (kill, name)) in kills.into_iter().enumerate() {
         let outcome = lived(env, &kill, life).await;
         // A status that is read at other times passes through fewer states. The first write is never missing.
         let may_be_missing = matches!(kill, Kill::Write(_, _, at) if at > 1);
         if outcome.is_ok() && may_be_missing && env.cluster.injected() == 0 {
             println!("       not killed after {name}: it was not sent");
+            missing += 1;
             continue;
         }
         let outcome = outcome.and_then(|changes| {
@@ -78,6 +80,7 @@ async fn each_order(
         );
         ensure!(ended, "{} of {number} kills were not tried", number - tried - 1);
     }
+    ensure!(missing * 4 <= number, "{missing} of {number} kills did not happen");
     Ok(())
 }
 

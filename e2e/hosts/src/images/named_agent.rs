@@ -56,6 +56,10 @@ async fn life(env: &TestEnv, agent: &Agent) -> anyhow::Result<()> {
         "it is {image:?}"
     );
     agent.check(env, ONE).await?;
+    // The configured agent has the same URLs, and leaves no such mark.
+    let node = env.node(ONE).await?;
+    let mark = node.pointer("/driver_info/metal3_agent");
+    ensure!(mark.is_some(), "the agent is not that of the PreprovisioningImage");
     let disk = env.lab()?.read(&format!("/machines/{ONE}/disks/sda")).await?;
     ensure!(disk == DATA, "sda holds {} other bytes", disk.len());
     Phase::Delete.start(env, ONE).await?;

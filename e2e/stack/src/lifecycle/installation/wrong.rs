@@ -1,5 +1,7 @@
 //! Wrong inputs: each is provoked, what is seen is compared with docs/install.md, and what the page says to do is done.
 
+use std::time::Duration;
+
 use anyhow::{Context, ensure};
 use serde_json::json;
 
@@ -13,6 +15,8 @@ use crate::wait::{Stopwatch, until};
 
 /// What is typed about the host of the suite. Events have other times each run.
 const WHY: &str = "kubectl metal3 why host/host-1 -n metal | sed '/^Events/,$d'";
+/// In which a host that is served is registered.
+const IDLE: Duration = Duration::from_secs(20);
 const LOG: &str = "kubectl -n metal3-system logs deployment/metal3-controller-manager --all-pods";
 /// The manager of the host operator of the Go managers, as its release names it.
 const GO: (&str, &str) = ("baremetal-operator-system", "baremetal-operator-controller-manager");
@@ -112,16 +116,20 @@ pub(super) fn definitions(installation: &Installation<'_>) -> Proof {
     )?;
     installation.run(remedy)?;
     installation.create_host()?;
+    until_registered(installation)?;
+    installation.delete_host()?;
+    installation.clean()?;
+    Ok(format!("{said}, of {found} definitions"))
+}
+
+fn until_registered(installation: &Installation<'_>) -> anyhow::Result<()> {
     until(install_limit(), "a host that is registered", || {
         let state = &installation.host()?["status"]["provisioning"]["state"];
         Ok(["inspecting", "available"]
             .iter()
             .any(|wanted| state == wanted)
             .then_some(()))
-    })?;
-    installation.delete_host()?;
-    installation.clean()?;
-    Ok(format!("{said}, of {found} definitions"))
+    })
 }
 
 pub(super) fn go_manager(installation: &Installation<'_>) -> Proof {
@@ -145,19 +153,18 @@ pub(super) fn go_manager(installation: &Installation<'_>) -> Proof {
         ),
     )?;
     installation.create_host()?;
+    // One that is served is registered meanwhile.
+    let watch = Stopwatch::start();
+    until(install_limit(), "the end of the quiet time", || {
+        Ok((watch.elapsed() >= IDLE).then_some(()))
+    })?;
     let idle = installation.host()?;
     ensure!(
         idle["status"].is_null(),
         "a host is served next to a Go manager: {idle}"
     );
     installation.run_as_they_are(&remedy)?;
-    until(install_limit(), "a host that is registered", || {
-        let state = &installation.host()?["status"]["provisioning"]["state"];
-        Ok(["inspecting", "available"]
-            .iter()
-            .any(|wanted| state == wanted)
-            .then_some(()))
-    })?;
+    until_registered(installation)?;
     installation.delete_host()?;
     installation.clean()?;
     let args = ["delete", "namespace", namespace, "--ignore-not-found"];

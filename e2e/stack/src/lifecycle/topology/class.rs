@@ -82,7 +82,12 @@ pub(super) fn apply(env: &TestEnv<'_>) -> anyhow::Result<()> {
     let stack = env.stack;
     stack.kubectl(&["get", "--raw", "/openapi/v2"])?;
     // Nothing owns the templates of a former cluster of this name, and they cannot be changed.
-    stack.kubectl(&["--namespace", NAMESPACE, "delete", "metal3datatemplates", "--all"])?;
+    for of in ["controlplane", "workers"] {
+        let former = format!("metal3datatemplate/{CLUSTER}-{of}-template");
+        let delete = ["--namespace", NAMESPACE, "delete", &former];
+        let args = [delete.as_slice(), &["--ignore-not-found", "--timeout=60s"]].concat();
+        stack.kubectl(&args)?;
+    }
     let mut networks: Vec<Value> = ZONES.iter().flat_map(Zone::objects).collect();
     networks.extend(install::etcd_of(stack, CLUSTER)?);
     install::apply(stack, NAMESPACE, &networks)?;

@@ -43,7 +43,7 @@ pub(in super::super) fn assigned(env: &TestEnv<'_>) -> Proof {
     })?;
     for part in [
         format!("/etc/kubernetes/manifests/{MANIFEST}"),
-        format!("{ADDRESS}:6443"),
+        format!("{RENDERED} {ADDRESS}:6443"),
     ] {
         ensure!(data.contains(&part), "the bootstrap data have no {part}");
     }
@@ -63,6 +63,9 @@ pub(in super::super) fn assigned(env: &TestEnv<'_>) -> Proof {
     Ok(format!("{ADDRESS} is in the bootstrap data and stays, then it is free"))
 }
 
+/// What no file of kubeadm has.
+const RENDERED: &str = "the virtual address is";
+
 /// The pool of the address, the manifest, and the Cluster.
 fn objects(stack: &Stack) -> anyhow::Result<[Value; 3]> {
     let topology = class::topology(stack)?;
@@ -74,7 +77,7 @@ fn objects(stack: &Stack) -> anyhow::Result<[Value; 3]> {
     let source = json!({"type": "IPPool", "ipPool": {"name": VIP},
         "render": {"configMapName": VIP, "key": MANIFEST, "secretName": format!("{VIP}-rendered")}});
     let manifest = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": VIP},
-        "data": {MANIFEST: "endpoint: ${HOST}:${PORT}\n"}});
+        "data": {MANIFEST: format!("{RENDERED} ${{HOST}}:${{PORT}}\n")}});
     let cluster = json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"name": OTHER},
     "spec": {"topology": {
         "classRef": {"name": COPY}, "version": topology["version"], "controlPlane": {"replicas": 1},

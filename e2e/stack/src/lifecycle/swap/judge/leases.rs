@@ -31,7 +31,8 @@ impl Turn {
             return none(vec!["no request for a Lease is in the log".to_owned()], String::new());
         };
         let passed = times.iter().map(|at| (at + DAY - first) % DAY);
-        let steady: Vec<u64> = passed.filter(|passed| *passed >= START).collect();
+        // A request that is in the log before an earlier one seems to be a day later.
+        let steady: Vec<u64> = passed.filter(|passed| (START..DAY / 2).contains(passed)).collect();
         let span = steady.iter().max().zip(steady.iter().min());
         let span = span.map_or(0, |(last, first)| last - first);
         let leaders = u64::try_from(products.len())?;
@@ -39,7 +40,9 @@ impl Turn {
         let most = (span * leaders).div_ceil(PERIOD) + leaders;
         let seen = u64::try_from(steady.len())?;
         let figures = format!("{seen} requests in {} s", span / 1000);
-        let violations = if seen > most {
+        let violations = if span == 0 {
+            vec!["no request for a Lease follows the start".to_owned()]
+        } else if seen > most {
             vec![format!("{figures}, at most {most}")]
         } else {
             Vec::new()

@@ -25,7 +25,7 @@ pub(super) fn quiet() -> Turn {
         versions: Versions::new(),
         named: BTreeSet::new(),
         stops: stops(Family::Ours, &GoRelease::for_test()),
-        first: None,
+        first: First::of(&json!({"dryRun": {}})),
         leases: Vec::new(),
         refusals: Vec::new(),
         session: String::new(),
@@ -64,6 +64,7 @@ pub(super) fn quiet() -> Turn {
     let lead = leads(hosts.user(), hosts.lease);
     turn.leases.push(lead.clone());
     turn.writes[1].push(lead);
+    renewed(&mut turn, 6_000);
     turn
 }
 
@@ -177,7 +178,7 @@ type Violation = (&'static str, Box<dyn Fn(&mut Turn)>);
 fn each_invariant_has_a_violation() {
     let [hosts, addresses, _] = products(&GoRelease::for_test());
     let (user, of_addresses) = (hosts.user(), addresses.user());
-    let table: [Violation; 29] = [
+    let table: [Violation; 30] = [
         ("no_product", Box::new(|turn| turn.gaps[1].1 = None)),
         ("no_product", Box::new(|turn| turn.gaps[2].1 = Some(20_001))),
         ("leases_cost", Box::new(|turn| turn.leases.clear())),
@@ -189,6 +190,7 @@ fn each_invariant_has_a_violation() {
                 turn.first = First::of(&json!({ "dryRun": { "changes": [change] } }));
             }),
         ),
+        ("preflight_saw", Box::new(|turn| turn.first = None)),
         ("preflight_stops", Box::new(|turn| turn.stops.clear())),
         (
             "preflight_names",
@@ -336,10 +338,21 @@ fn each_invariant_has_a_violation() {
     }
 }
 
+/// A dry run that saw these changes of hosts.
+fn predicted(changes: &[(&str, u64)]) -> Option<First> {
+    let change = |(verb, number): &(&str, u64)| {
+        let object = format!("BareMetalHost metal/{}", host(*number));
+        json!({"verb": verb, "object": object, "interrupts": false})
+    };
+    let changes: Vec<Value> = changes.iter().map(change).collect();
+    First::of(&json!({"dryRun": {"changes": changes}}))
+}
+
 /// A host at rest with two writes, of which one removed an owner of this kind.
 fn written_twice(kind: &str) -> Turn {
     let (mut turn, [hosts, ..]) = (quiet(), products(&GoRelease::for_test()));
     turn.writes[1].extend(["capm3/v1"; 2].map(|agent| write(hosts.user(), agent, 7)));
+    turn.first = predicted(&[("patch status", 7); 2]);
     let owned = json!({"kind": HOST, "metadata": {
         "name": host(7), "uid": "u7", "ownerReferences": [{"kind": kind, "name": "m", "uid": "m"}],
     }});
@@ -372,6 +385,7 @@ fn asked_work_breaks_nothing() {
     let user = products(&turn.release)[0].user();
     turn.writes[1].splice(0..0, ["manager/v0"; 2].map(|agent| write(user, agent, 7)));
     turn.writes[1].push(write(user, "capm3/v1", 7));
+    turn.first = predicted(&[("patch status", 7), ("order change node", 14)]);
     assert!(broken(&turn).is_empty(), "{:?}", broken(&turn));
 }
 
