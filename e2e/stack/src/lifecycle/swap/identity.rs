@@ -8,13 +8,17 @@ use super::record::Versions;
 
 /// What must not change: members that are set once.
 pub(super) fn identity(object: &Value) -> BTreeMap<&'static str, Value> {
-    const MEMBERS: [(&str, &str); 6] = [
+    const MEMBERS: [(&str, &str); 10] = [
         ("UID", "/metadata/uid"),
         ("address", "/spec/address"),
         ("consumer", "/spec/consumerRef/name"),
         ("provider id", "/spec/providerID"),
         ("index", "/spec/index"),
         ("node", "/status/provisioning/ID"),
+        ("subscription", "/status/subscriptionID"),
+        ("image in the drive", "/status/attachedImage/url"),
+        ("address of a claim", "/status/address/name"),
+        ("address of a claim of Cluster API", "/status/addressRef/name"),
     ];
     let member = |(name, path): (&'static str, &str)| {
         let value = object.pointer(path).filter(|value| !value.is_null() && **value != "");

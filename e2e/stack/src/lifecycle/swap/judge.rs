@@ -18,7 +18,8 @@ use super::plain::Refusal;
 use super::products::{Family, products};
 use super::record::{Mark, Owner, Secret, Version, Versions};
 use super::release::GoRelease;
-use super::stage::{FAILED, InFlight, MACHINES, OF_CLUSTER, REBOOTED, SWITCHED, host};
+use super::stage::{FAILED, MACHINES, OF_CLUSTER, host};
+use super::work::{InFlight, REBOOTED, SWITCHED};
 use crate::claim::Proof;
 
 /// Longer than a lease that ends without being released. It holds for a way back with `hand-back` too, before which all

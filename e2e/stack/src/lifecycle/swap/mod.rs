@@ -5,6 +5,7 @@
 //! invariants, in both directions. The Go managers are built outside this project: see [`upstream`].
 
 mod back;
+mod features;
 mod first;
 mod identity;
 mod judge;
@@ -19,6 +20,7 @@ mod report;
 mod session;
 mod stage;
 mod upstream;
+mod work;
 
 use std::ffi::OsString;
 use std::fs;
@@ -47,8 +49,9 @@ use plain::{PLAIN, Plain, Refusal};
 use products::{Family, Product};
 use record::{History, Mark, Versions};
 use session::Session;
-use stage::{FAILED, InFlight, Stage, host};
+use stage::{FAILED, Stage, host};
 use upstream::Upstream;
+use work::{InFlight, SWITCHES};
 
 /// Without a write to a host for so long, all is at rest.
 const QUIET: Duration = Duration::from_secs(40);
@@ -99,10 +102,10 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
         release.series()
     );
     ensure!(
-        options.ways.len() * 2 <= stage::SWITCHES,
+        options.ways.len() * 2 <= SWITCHES,
         "a run has work in flight for {} switches: name at most {} ways",
-        stage::SWITCHES,
-        stage::SWITCHES / 2
+        SWITCHES,
+        SWITCHES / 2
     );
     let files = released.files().into_iter().chain(options.fleet.files());
     ensure_made(files, "make e2e-swap")?;

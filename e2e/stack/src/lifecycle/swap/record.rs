@@ -21,7 +21,7 @@ pub(super) struct Mark {
     pub(super) audit: usize,
     pub(super) ironic: usize,
     pub(super) revision: u64,
-    /// Power, boots and writes of each machine.
+    /// What each machine does and has.
     pub(super) machines: BTreeMap<u64, MachineState>,
     /// The host of each node of Ironic.
     pub(super) nodes: BTreeMap<String, String>,
@@ -59,6 +59,9 @@ pub(super) struct MachineState {
     pub(super) power: String,
     pub(super) boots: u64,
     pub(super) writes: u64,
+    /// The drives and what is in them.
+    pub(super) media: String,
+    pub(super) subscriptions: String,
 }
 
 impl Mark {
@@ -89,6 +92,8 @@ impl Mark {
                 power: text(&machine["power"]),
                 boots: number("boots"),
                 writes: number("writes"),
+                media: machine["media"].to_string(),
+                subscriptions: machine["subscriptions"].to_string(),
             };
             mark.machines.insert(number("number"), state);
         }

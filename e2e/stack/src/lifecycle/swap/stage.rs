@@ -1,4 +1,4 @@
-//! The hosts of the suite: the states that a Go manager can leave, and the work in flight at each switch.
+//! The hosts of the suite: the states that a Go manager can leave.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -7,8 +7,10 @@ use anyhow::Context;
 use metal3_api::infrastructure::conversion::{Version, convert};
 use serde_json::{Value, json};
 
+use super::features::{DISC, HEARD, LIVE, STEPS, STUCK, UNINSPECTED};
 use super::products::Family;
 use super::release::GoRelease;
+use super::work::{InFlight, PAIR, REBOOTED, SWITCHED};
 use crate::claims::stack::Stack;
 use crate::lifecycle::cluster::LONG;
 use crate::lifecycle::env::TestEnv;
@@ -20,12 +22,14 @@ use crate::products::machines::cluster::running;
 use crate::wait::until;
 
 /// The slow inspection of all machines, on a machine with other work.
-const LIMIT: Duration = Duration::from_secs(1500);
-pub(super) const MACHINES: usize = 30;
+pub(super) const LIMIT: Duration = Duration::from_secs(1500);
+pub(super) const MACHINES: usize = 36;
 /// Machines that the cluster may use: those of the label.
 pub(super) const OF_CLUSTER: [u64; 5] = [1, 2, 3, 4, 5];
 /// Machines that run what the suite does not simulate.
-const PROVISIONED: [u64; 8] = [7, 9, 10, 11, 17, 18, 22, 24];
+pub(super) const PROVISIONED: [u64; 11] = [7, 9, 10, 11, 17, 18, 22, 24, DISC, HEARD, STUCK];
+/// The same without an image on the disk.
+const DEPLOYED: [u64; 2] = [LIVE, STEPS];
 /// Its consumer is a HostClaim, a kind that only newer Go managers serve; otherwise it is available.
 const CLAIMED: u64 = 6;
 const CLAIM: &str = "claim";
@@ -41,13 +45,7 @@ const AVAILABLE: u64 = 14;
 const AVAILABLE_OFF: u64 = 15;
 /// It has no BMC.
 const UNMANAGED: u64 = 23;
-pub(super) const REBOOTED: u64 = 22;
-pub(super) const SWITCHED: u64 = 24;
-/// After a switch in which a machine is deleted.
-const FEWER_WORKERS: usize = 2;
 const REBOOT: &str = "reboot.metal3.io";
-/// Hosts that are provisioned in one switch and deprovisioned in the next.
-const PAIR: [u64; 2] = [16, 17];
 
 /// Milliseconds for a boot and for a step of the agent, so that a switch meets work in flight.
 pub(super) const BOOT_DELAY: u64 = 5000;
@@ -64,11 +62,17 @@ pub(super) const AT_REST: &[(u64, &str)] = &[
     (AVAILABLE, "available"),
     (AVAILABLE_OFF, "available, to be off"),
     (UNMANAGED, "unmanaged"),
+    (LIVE, "provisioned with a live ISO"),
+    (STEPS, "provisioned by deploy steps"),
+    (DISC, "provisioned, with a DataImage"),
+    (HEARD, "provisioned, with a BMCEventSubscription"),
 ];
 /// Errors that are retried by either manager.
 pub(super) const FAILED: &[(u64, &str)] = &[
     (UNREGISTERED, "registration error: wrong login"),
     (UNPROVISIONED, "provisioning error: wrong checksum"),
+    (STUCK, "power management error: the BMC does nothing"),
+    (UNINSPECTED, "inspection error: no inventory"),
 ];
 
 /// What preflight refuses to switch with. The definitions of an older release are reported once, for the first.
@@ -81,79 +85,6 @@ pub(super) fn stops(to: Family, release: &GoRelease) -> BTreeSet<String> {
         }
     };
     stop.into_iter().collect()
-}
-
-/// Hosts that are new in each switch, to inspect and to register, and the one that is deleted in it.
-const NEW: [[u64; 3]; 8] = [
-    [19, 20, 18],
-    [25, 26, 20],
-    [18, 20, 26],
-    [21, 26, 19],
-    [27, 28, 21],
-    [19, 21, 25],
-    [25, 29, 28],
-    [28, 30, 29],
-];
-/// The switches that a run has work for.
-pub(super) const SWITCHES: usize = NEW.len();
-
-/// What is in flight at a switch.
-#[derive(Debug, Clone)]
-pub(super) struct InFlight {
-    pub(super) inspected: u64,
-    pub(super) registered: u64,
-    pub(super) deleted: u64,
-    pub(super) provisioned: u64,
-    pub(super) deprovisioned: u64,
-    pub(super) workers: usize,
-    pub(super) online: bool,
-}
-
-impl InFlight {
-    /// The work of the switch of this number, from 0.
-    pub(super) fn of(turn: usize) -> Self {
-        let is_even = turn.is_multiple_of(2);
-        let [inspected, registered, deleted] = NEW.get(turn).copied().unwrap_or_default();
-        let [first, second] = PAIR;
-        Self {
-            inspected,
-            registered,
-            deleted,
-            provisioned: if is_even { first } else { second },
-            deprovisioned: if is_even { second } else { first },
-            workers: if is_even { 3 } else { FEWER_WORKERS },
-            online: !is_even,
-        }
-    }
-
-    /// What is ordered of each host, for the report and for the judgement.
-    pub(super) fn hosts(&self) -> Vec<(u64, &'static str)> {
-        vec![
-            (self.inspected, "new: inspecting"),
-            (self.registered, "new: registering"),
-            (self.deleted, "deleting"),
-            (self.provisioned, "provisioning"),
-            (self.deprovisioned, "deprovisioning"),
-            (REBOOTED, "reboot annotation"),
-            (SWITCHED, if self.online { "power on" } else { "power off" }),
-        ]
-    }
-
-    /// The state that each of these hosts reaches; `None` for a deleted one.
-    fn ends(&self) -> BTreeMap<String, Option<&'static str>> {
-        [
-            (self.inspected, Some("available")),
-            (self.registered, Some("available")),
-            (self.deleted, None),
-            (self.provisioned, Some("provisioned")),
-            (self.deprovisioned, Some("available")),
-            (REBOOTED, Some("provisioned")),
-            (SWITCHED, Some("provisioned")),
-        ]
-        .into_iter()
-        .map(|(number, state)| (host(number), state))
-        .collect()
-    }
 }
 
 pub(super) fn host(number: u64) -> String {
@@ -186,17 +117,17 @@ impl Stage<'_> {
         self.0.stack
     }
 
-    fn create(&self, number: u64, change: impl FnOnce(&mut [Value; 2])) -> anyhow::Result<()> {
+    pub(super) fn create(&self, number: u64, change: impl FnOnce(&mut [Value; 2])) -> anyhow::Result<()> {
         install::create(self.stack(), NAMESPACE, &new_host(self.0.fleet, number, change)?)
     }
 
-    fn patch(&self, number: u64, patch: &Value) -> anyhow::Result<()> {
+    pub(super) fn patch(&self, number: u64, patch: &Value) -> anyhow::Result<()> {
         let args = ["--namespace", NAMESPACE, "patch", "bmh", &host(number), "--type=merge"];
         let patch = format!("--patch={patch}");
         self.stack().kubectl(&[&args[..], &[&patch]].concat()).map(drop)
     }
 
-    fn annotate(&self, number: u64, annotation: &str) -> anyhow::Result<()> {
+    pub(super) fn annotate(&self, number: u64, annotation: &str) -> anyhow::Result<()> {
         self.patch(number, &json!({"metadata": {"annotations": {annotation: ""}}}))
     }
 
@@ -264,7 +195,7 @@ impl Stage<'_> {
             "metadata": {"name": host(UNMANAGED)}, "spec": {"online": true}});
         install::create(stack, NAMESPACE, &[plain, unmanaged])?;
         let others = [CLAIMED, UNPROVISIONED, AVAILABLE, AVAILABLE_OFF, PAIR[0]];
-        let inspected = [&OF_CLUSTER[..], &PROVISIONED, &others].concat();
+        let inspected = [&OF_CLUSTER[..], &PROVISIONED, &DEPLOYED, &others].concat();
         for number in &inspected {
             self.create(*number, |_| {})?;
         }
@@ -282,12 +213,17 @@ impl Stage<'_> {
         for number in PROVISIONED {
             self.provision(number, None)?;
         }
+        self.deploy_others()?;
         self.provision(UNPROVISIONED, Some(&"0".repeat(64)))?;
         self.patch(AVAILABLE_OFF, &json!({"spec": {"online": false}}))?;
         if self.1.serves_claims {
             self.claim()?;
         }
-        self.all("hosts to be provisioned", "provisioned", &PROVISIONED)?;
+        self.claim_addresses()?;
+        let provisioned = [&PROVISIONED[..], &DEPLOYED].concat();
+        self.all("hosts to be provisioned", "provisioned", &provisioned)?;
+        self.use_features()?;
+        self.break_machines()?;
         self.annotate(DETACHED, "baremetalhost.metal3.io/detached")?;
         self.annotate(PAUSED, "baremetalhost.metal3.io/paused")?;
         self.patch(OFF, &json!({"spec": {"online": false}}))?;
@@ -372,28 +308,4 @@ pub(super) fn states(stack: &Stack) -> anyhow::Result<BTreeMap<String, String>> 
         (name(host), state.unwrap_or_default().to_owned())
     };
     Ok(hosts.iter().map(state).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_switch_has_its_own_work_on_hosts_that_the_previous_one_left() {
-        let mut there: Vec<u64> = PROVISIONED.to_vec();
-        for turn in 0..SWITCHES {
-            let work = InFlight::of(turn);
-            for number in [work.inspected, work.registered] {
-                assert!(!there.contains(&number), "{number} exists in switch {turn}");
-                there.push(number);
-            }
-            assert!(
-                there.contains(&work.deleted),
-                "{} is absent in switch {turn}",
-                work.deleted
-            );
-            there.retain(|number| *number != work.deleted);
-            assert_ne!(work.provisioned, work.deprovisioned);
-        }
-    }
 }

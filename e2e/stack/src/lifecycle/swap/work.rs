@@ -1,0 +1,110 @@
+//! The work in flight at each switch. Pure.
+
+use std::collections::BTreeMap;
+
+use super::stage::host;
+
+pub(super) const REBOOTED: u64 = 22;
+pub(super) const SWITCHED: u64 = 24;
+/// After a switch in which a machine is deleted.
+const FEWER_WORKERS: usize = 2;
+/// Hosts that are provisioned in one switch and deprovisioned in the next.
+pub(super) const PAIR: [u64; 2] = [16, 17];
+
+/// Hosts that are new in each switch, to inspect and to register, and the one that is deleted in it.
+const NEW: [[u64; 3]; 8] = [
+    [19, 20, 18],
+    [25, 26, 20],
+    [18, 20, 26],
+    [21, 26, 19],
+    [27, 28, 21],
+    [19, 21, 25],
+    [25, 29, 28],
+    [28, 30, 29],
+];
+/// The switches that a run has work for.
+pub(super) const SWITCHES: usize = NEW.len();
+
+/// What is in flight at a switch.
+#[derive(Debug, Clone)]
+pub(super) struct InFlight {
+    pub(super) inspected: u64,
+    pub(super) registered: u64,
+    pub(super) deleted: u64,
+    pub(super) provisioned: u64,
+    pub(super) deprovisioned: u64,
+    pub(super) workers: usize,
+    pub(super) online: bool,
+}
+
+impl InFlight {
+    /// The work of the switch of this number, from 0.
+    pub(super) fn of(turn: usize) -> Self {
+        let is_even = turn.is_multiple_of(2);
+        let [inspected, registered, deleted] = NEW.get(turn).copied().unwrap_or_default();
+        let [first, second] = PAIR;
+        Self {
+            inspected,
+            registered,
+            deleted,
+            provisioned: if is_even { first } else { second },
+            deprovisioned: if is_even { second } else { first },
+            workers: if is_even { 3 } else { FEWER_WORKERS },
+            online: !is_even,
+        }
+    }
+
+    /// What is ordered of each host, for the report and for the judgement.
+    pub(super) fn hosts(&self) -> Vec<(u64, &'static str)> {
+        vec![
+            (self.inspected, "new: inspecting"),
+            (self.registered, "new: registering"),
+            (self.deleted, "deleting"),
+            (self.provisioned, "provisioning"),
+            (self.deprovisioned, "deprovisioning"),
+            (REBOOTED, "reboot annotation"),
+            (SWITCHED, if self.online { "power on" } else { "power off" }),
+        ]
+    }
+
+    /// The state that each of these hosts reaches; `None` for a deleted one.
+    pub(super) fn ends(&self) -> BTreeMap<String, Option<&'static str>> {
+        [
+            (self.inspected, Some("available")),
+            (self.registered, Some("available")),
+            (self.deleted, None),
+            (self.provisioned, Some("provisioned")),
+            (self.deprovisioned, Some("available")),
+            (REBOOTED, Some("provisioned")),
+            (SWITCHED, Some("provisioned")),
+        ]
+        .into_iter()
+        .map(|(number, state)| (host(number), state))
+        .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stage::PROVISIONED;
+    use super::*;
+
+    #[test]
+    fn each_switch_has_its_own_work_on_hosts_that_the_previous_one_left() {
+        let mut there: Vec<u64> = PROVISIONED.to_vec();
+        for turn in 0..SWITCHES {
+            let work = InFlight::of(turn);
+            for number in [work.inspected, work.registered] {
+                assert!(!there.contains(&number), "{number} exists in switch {turn}");
+                there.push(number);
+            }
+            assert!(
+                there.contains(&work.deleted),
+                "{} is absent in switch {turn}",
+                work.deleted
+            );
+            there.retain(|number| *number != work.deleted);
+            assert_ne!(work.provisioned, work.deprovisioned);
+        }
+    }
+}
