@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::order;
+use crate::values::text;
 use metal3_api::meta::Time;
 use metal3_domain::uri::public_text;
 use serde::{Deserialize, Serialize};
@@ -57,10 +58,16 @@ struct Series {
     last_observed_time: Option<Time>,
 }
 
-/// The Events that can be decoded, the oldest first.
-pub(crate) fn lines(events: &[Arc<Value>]) -> Vec<EventLine> {
+/// The Events of an object that can be decoded, the oldest first. Those of a former object of its name have another UID; without a UID
+/// all are kept.
+pub(crate) fn lines(events: &[Arc<Value>], uid: Option<&str>) -> Vec<EventLine> {
+    let is_of_another = |event: &&Arc<Value>| {
+        let of = text(event, "/involvedObject/uid");
+        !of.is_empty() && uid.is_some_and(|uid| uid != of)
+    };
     let decoded = events
         .iter()
+        .filter(|event| !is_of_another(event))
         .filter_map(|event| Event::deserialize(event.as_ref()).ok());
     let mut lines: Vec<EventLine> = decoded.map(line).collect();
     sort(&mut lines);
@@ -88,5 +95,30 @@ fn line(event: Event) -> EventLine {
         message: public_text(&event.message.unwrap_or_default()),
         source: reporter.or(event.source.component).unwrap_or_default(),
         count: series.count.or(event.count).unwrap_or(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn events_of_a_former_object_of_the_name_are_not_shown() {
+        let event = |uid: Option<&str>, reason: &str| {
+            let of = json!({ "kind": "BareMetalHost", "name": "h0", "uid": uid });
+            Arc::new(json!({ "kind": "Event", "reason": reason, "involvedObject": of }))
+        };
+        let events = [
+            event(Some("new"), "Now"),
+            event(Some("old"), "Before"),
+            event(None, "Whose"),
+        ];
+        let table: [(Option<&str>, &[&str]); 2] =
+            [(Some("new"), &["Now", "Whose"]), (None, &["Before", "Now", "Whose"])];
+        for (uid, expected) in table {
+            let reasons: Vec<String> = lines(&events, uid).into_iter().map(|line| line.reason).collect();
+            assert_eq!(reasons, expected, "{uid:?}");
+        }
     }
 }

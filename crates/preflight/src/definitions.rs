@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use metal3_api::catalog;
 use metal3_api::infrastructure::v1beta2::Metal3ClusterTemplate;
+use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_api::kind::Kind as _;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_flags::Owner;
 
 use crate::facts::{Crd, Direction, Facts};
@@ -16,11 +19,44 @@ const HOST_WEBHOOKS: &str = "baremetal-operator-validating-webhook-configuration
 
 pub(crate) fn findings(facts: &Facts, managers: &[Manager]) -> Vec<Finding> {
     let mut findings = conflicts(&facts.crds);
-    if matches!(facts.direction, Direction::Back(_)) {
-        findings.extend(half_a_conversion(&facts.crds));
-        findings.extend(half_of_the_webhooks(managers));
+    match facts.direction {
+        Direction::ToThisProgram if facts.are_listed("customresourcedefinitions") => {
+            findings.extend(managers.iter().filter_map(|manager| missing(&facts.crds, manager)));
+        }
+        Direction::ToThisProgram => {}
+        Direction::Back(_) => {
+            findings.extend(half_a_conversion(&facts.crds));
+            findings.extend(half_of_the_webhooks(managers));
+        }
     }
     findings
+}
+
+/// The definitions that this program runs without: its controllers wait for them. Those of a Go manager come with the components.
+fn missing(crds: &[Crd], manager: &Manager) -> Option<Finding> {
+    let is_served = |group: &str| manager.controllers.iter().any(|one| group == group_of(one));
+    let expected = catalog::definitions().into_iter().filter(|one| is_served(one.group));
+    let names = expected.map(|one| format!("{}.{}", one.plural, one.group));
+    let missing: Vec<String> = names.filter(|name| !crds.iter().any(|crd| crd.name == *name)).collect();
+    let first = missing.first().filter(|_| manager.is_this_program)?;
+    let what = format!(
+        "runs without {} definitions, as {first}: its controllers begin nothing",
+        missing.len()
+    );
+    let cure = "apply the components of its release again";
+    let object = format!("Deployment {}", manager.deployment);
+    Some(Finding::new(Decision::No, object, what, cure))
+}
+
+/// The group of the kinds that these controllers serve.
+fn group_of(controllers: &str) -> &'static str {
+    let groups = [
+        (Owner::Capm3, Metal3ClusterTemplate::GROUP),
+        (Owner::Ipam, IPPool::GROUP),
+        (Owner::Hosts, BareMetalHost::GROUP),
+    ];
+    let mut groups = groups.into_iter().filter(|(owner, _)| owner.name() == controllers);
+    groups.next().map_or("", |(_, group)| group)
 }
 
 /// Whether the definition is of a kind that is served here.

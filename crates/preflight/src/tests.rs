@@ -486,6 +486,42 @@ fn definitions_of_other_projects_are_not_counted() {
     assert!(about(facts, "CustomResourceDefinitions").is_empty());
 }
 
+/// A cluster that was installed without its definitions, or lost some.
+#[test]
+fn this_program_without_some_of_its_definitions_is_a_reason_to_stop() {
+    let all = |group: &str| -> Vec<Crd> {
+        let definitions = metal3_api::catalog::definitions().into_iter();
+        let of_group = definitions.filter(|one| one.group == group);
+        let crd = |name| Crd { name, ..Crd::default() };
+        of_group
+            .map(|one| crd(format!("{}.{}", one.plural, one.group)))
+            .collect()
+    };
+    let about_ipam = |crds: Vec<Crd>, is_ours: bool| {
+        let mut facts = facts(Direction::ToThisProgram);
+        facts.deployments = vec![deployment(
+            "x",
+            "ipam-controller-manager",
+            "r/capm3:v1.15.0",
+            &[],
+            is_ours,
+        )];
+        facts.crds = crds;
+        about(facts, "Deployment")
+            .into_iter()
+            .filter(|(_, text)| text.contains("definitions"))
+            .collect::<Vec<_>>()
+    };
+    assert!(about_ipam(all("ipam.metal3.io"), true).is_empty());
+    assert!(about_ipam(Vec::new(), false).is_empty());
+    let found = about_ipam(all("ipam.metal3.io")[1..].to_vec(), true);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].0, Decision::No);
+    for part in ["without 1 definitions", ".ipam.metal3.io", "components"] {
+        assert!(found[0].1.contains(part), "{found:?}");
+    }
+}
+
 #[test]
 fn conversion_that_the_go_manager_lacks_is_taken_off_on_the_way_back_only() {
     const KIND: &str = "CustomResourceDefinition metal3clustertemplates";

@@ -67,7 +67,7 @@ pub(super) fn moments(walk: &mut Walk<'_>, name: &str, history: &[EventLine]) ->
     moments.extend(deleted.map(|time| of_object(time, "deletion requested")));
     moments.extend(host.status.conditions.iter().filter_map(of_condition));
     moments.extend(host.status.last_updated.and_then(|time| of_error(time, &host)));
-    let events = crate::events::lines(&events.unwrap_or_default());
+    let events = crate::events::lines(&events.unwrap_or_default(), host.metadata.uid.as_deref());
     moments.extend(events.into_iter().map(of_event));
     moments.extend(history.iter().cloned().map(of_history));
     order::sort(&mut moments);

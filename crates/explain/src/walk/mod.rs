@@ -38,6 +38,7 @@ use crate::read::{NotRead, Read, Unread};
 use crate::snapshot::{Snapshot, decode};
 use crate::steps::{Step, median};
 use crate::table::{Actor, Area};
+use crate::values::text;
 use crate::work;
 
 pub(crate) use machine::ORDER as MACHINE_ORDER;
@@ -121,7 +122,11 @@ pub fn with_background(mut explanation: Explanation, snapshot: &Snapshot) -> Res
     };
     let mut walk = Walk::new(snapshot);
     if let Ok(found) = walk.answer(Read::Events(last.object.clone())) {
-        explanation.events = events::lines(&found);
+        // The walk has read the object, so this is no read more.
+        let object = snapshot.get(&Read::Object(last.object.clone())).and_then(Result::ok);
+        let object = object.and_then(|found| found.first().cloned());
+        let uid = object.as_deref().map(|object| text(object, "/metadata/uid"));
+        explanation.events = events::lines(&found, uid.filter(|uid| !uid.is_empty()));
     }
     let step = last.reason.as_deref().and_then(Step::of_reason);
     if let Some(step) = step.filter(|_| last.object.is::<BareMetalHost>()) {
