@@ -153,7 +153,7 @@ stack-facts: stack-tools ## measure the stack and write the figures into docs/de
 .PHONY: test-e2e-release
 # SUITE=addresses or SUITE=machines runs one suite; the default runs both, each on its own stack.
 # The program is built without optimisation, which does not matter here; PROFILE=dist optimises. The images of that program go into
-# a registry of the stack, and the release names them by digest.
+# a registry of the stack, and the release names them by digest. TEMPLATES: a folder of templates that the Go managers publish.
 IN_STACK = 127.0.0.1:5000/metal3/capm3
 IN_STACK_RELEASE = $(CHECKED)/release
 IN_STACK_IMAGES = $(CHECKED)/images
@@ -167,7 +167,7 @@ in-stack-release: stack-tools program images
 test-e2e-release: PROFILE = dev
 test-e2e-release: in-stack-release ## check the release on a fresh stack: clusterctl and helm install it, the kubelet pulls and runs it (SUITE)
 	@helm=$$($(STACK) tool helm) && $(STACK) products --release $(IN_STACK_RELEASE) --binary $(PROGRAM) --images $(IN_STACK_IMAGES) \
-	  --charts $(IN_STACK_RELEASE)/charts --helm "$$helm" $(if $(SUITE),--suite $(SUITE))
+	  --charts $(IN_STACK_RELEASE)/charts --helm "$$helm" $(if $(SUITE),--suite $(SUITE)) $(addprefix --templates ,$(TEMPLATES))
 
 # --- the real Ironic (e2e/ironic) and machines for it (crates/sim/bmc) --------------------------------------------
 # The real Ironic. e2e/ironic/ironic.sh reads INSTANCE, PORT, ENTRY=fast|stock, DB=sqlite|mariadb and EXTRA_CONF.

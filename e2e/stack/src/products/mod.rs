@@ -52,6 +52,9 @@ pub(crate) struct Options {
     /// The program helm.
     #[arg(long)]
     helm: PathBuf,
+    /// A folder of templates that the Go managers publish.
+    #[arg(long)]
+    templates: Option<PathBuf>,
 }
 
 impl Options {
@@ -60,6 +63,9 @@ impl Options {
         let mut args: Vec<OsString> = ["products", "--suite", suite].map(Into::into).to_vec();
         for (flag, path) in [("--charts", &self.charts), ("--helm", &self.helm)] {
             args.extend([flag.into(), std::fs::canonicalize(path)?.into()]);
+        }
+        if let Some(templates) = &self.templates {
+            args.extend(["--templates".into(), std::fs::canonicalize(templates)?.into()]);
         }
         Ok(args)
     }
@@ -117,6 +123,7 @@ fn inside(places: &Places, options: &Options, suite: Suite) -> anyhow::Result<Ex
                 written: Written::of(&stack, &released.release)?,
                 charts: &options.charts,
                 helm: &options.helm,
+                templates: options.templates.as_deref(),
             };
             hold(machines::CLAIMS, |proof| proof(&stack, &candidate))
         }

@@ -5,6 +5,7 @@ pub(crate) mod access;
 pub(crate) mod cluster;
 pub(crate) mod flavours;
 pub(crate) mod host_simulator;
+mod published;
 mod removed;
 pub(crate) mod template;
 
@@ -34,6 +35,8 @@ pub(crate) struct Candidate<'a> {
     /// The folder of its charts, and the program helm.
     pub(crate) charts: &'a Path,
     pub(crate) helm: &'a Path,
+    /// A folder of published templates.
+    pub(crate) templates: Option<&'a Path>,
 }
 
 /// Proves a claim on a release.
@@ -64,6 +67,10 @@ pub(super) const CLAIMS: &[Claim<Check>] = &[
     (
         "each_flavour_is_generated_and_what_the_cluster_serves_is_admitted",
         flavours::generated,
+    ),
+    (
+        "each_template_that_the_go_managers_publish_is_admitted",
+        published::admitted,
     ),
     (
         "clusterctl_delete_leaves_definitions_namespaces_and_the_objects_of_users",
