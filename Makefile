@@ -152,22 +152,25 @@ stack-facts: stack-tools ## measure the stack and write the figures into docs/de
 
 .PHONY: test-e2e-release
 # SUITE=addresses or SUITE=machines runs one suite; the default runs both, each on its own stack.
-# The program is built without optimisation, which does not matter here; PROFILE=dist optimises. The images of that program go into
-# a registry of the stack, and the release names them by digest. TEMPLATES: a folder of templates that the Go managers publish.
-IN_STACK = 127.0.0.1:5000/metal3/capm3
-IN_STACK_RELEASE = $(CHECKED)/release
-IN_STACK_IMAGES = $(CHECKED)/images
-.PHONY: in-stack-release
-in-stack-release: ARCHS = $(ARCH)
-in-stack-release: IMAGES = $(IN_STACK_IMAGES)
-in-stack-release: stack-tools program images
-	@image=$$($(XTASK) push $(IN_STACK_IMAGES) --registry "$(IN_STACK)" --only-name) && \
-	  $(XTASK) release "$(IN_STACK_RELEASE)" --image "$$image" >/dev/null && \
-	  $(XTASK) chart "$(IN_STACK_RELEASE)/charts" --image "$$image" >/dev/null
+# The program is built without optimisation, which does not matter here; PROFILE=dist optimises. The archive for machines without
+# access to other registries is loaded into a registry of the stack, and all is installed from there: nothing else can be reached.
+# TEMPLATES: a folder of templates that the Go managers publish.
+ELSEWHERE = registry.example/metal3/capm3
+BUNDLED = $(CHECKED)/release
+BUNDLED_IMAGES = $(CHECKED)/images
+LOADED = $(CHECKED)/loaded
+.PHONY: bundled-release
+bundled-release: ARCHS = $(ARCH)
+bundled-release: IMAGES = $(BUNDLED_IMAGES)
+bundled-release: stack-tools program images
+	@image=$$($(XTASK) push $(BUNDLED_IMAGES) --registry "$(ELSEWHERE)" --only-name) && \
+	  $(XTASK) release "$(BUNDLED)" --image "$$image" >/dev/null && \
+	  $(XTASK) chart "$(BUNDLED)/charts" --image "$$image" >/dev/null && \
+	  $(XTASK) bundle "$(BUNDLED).tar" --release "$(BUNDLED)" --images "$(BUNDLED_IMAGES)"
 test-e2e-release: PROFILE = dev
-test-e2e-release: in-stack-release ## check the release on a fresh stack: clusterctl and helm install it, the kubelet pulls and runs it (SUITE)
-	@helm=$$($(STACK) tool helm) && $(STACK) products --release $(IN_STACK_RELEASE) --binary $(PROGRAM) --images $(IN_STACK_IMAGES) \
-	  --charts $(IN_STACK_RELEASE)/charts --helm "$$helm" $(if $(SUITE),--suite $(SUITE)) $(addprefix --templates ,$(TEMPLATES))
+test-e2e-release: bundled-release ## check the release on a fresh stack: clusterctl and helm install it, the kubelet pulls and runs it (SUITE, TEMPLATES)
+	@helm=$$($(STACK) tool helm) && $(STACK) products --bundle $(BUNDLED).tar --release $(LOADED) --binary $(PROGRAM) \
+	  --charts $(LOADED)/charts --helm "$$helm" $(if $(SUITE),--suite $(SUITE)) $(addprefix --templates ,$(TEMPLATES))
 
 # --- the real Ironic (e2e/ironic) and machines for it (crates/sim/bmc) --------------------------------------------
 # The real Ironic. e2e/ironic/ironic.sh reads INSTANCE, PORT, ENTRY=fast|stock, DB=sqlite|mariadb and EXTRA_CONF.
@@ -267,11 +270,11 @@ e2e-chart: stack-tools release program chart ## install, upgrade, roll back and 
 .PHONY: e2e-install
 e2e-install: STACK_NAME = install
 e2e-install: PROFILE = dev
-e2e-install: in-stack-release ## run the lines of README.md on the real parts, and what wrong inputs look like, as docs/install.md has it (WRITE=1, ONLY)
+e2e-install: bundled-release ## run the lines of README.md on the real parts, and what wrong inputs look like, as docs/install.md has it (WRITE=1, ONLY)
 	@e2e/ironic/ironic.sh python >/dev/null
 	@cargo build --quiet --locked --bin labhosts
 	@$(STACK) tool helm >/dev/null
-	@$(STACK) installation --release $(IN_STACK_RELEASE) --binary $(PROGRAM) --images $(IN_STACK_IMAGES) \
+	@$(STACK) installation --bundle $(BUNDLED).tar --release $(LOADED) --binary $(PROGRAM) \
 	  --ironic e2e/ironic/ironic.sh --labhosts $(CARGO_BIN)/labhosts --readme README.md --page docs/install.md $(if $(WRITE),--write) $(addprefix --only ,$(ONLY))
 
 # UPSTREAM_BIN: folder of the Go managers and their manifests. WAY: scale or upgrade; default: both.
@@ -466,9 +469,12 @@ push: tools ## copy the images to REGISTRY=host/name, and print the image
 
 # CHARTS: the output folder. The charts are a part of the release.
 CHARTS ?= $(RELEASE)/charts
+BUNDLE ?= $(RELEASE).tar
+bundle: tools ## write the release in RELEASE and the images in IMAGES into one archive, BUNDLE, for machines that reach no other registry
+	@$(XTASK) bundle "$(BUNDLE)" --release "$(RELEASE)" --images "$(IMAGES)"
 push-charts: tools ## copy the charts in CHARTS next to the images in REGISTRY=host/path/name: oci://host/path/charts/CHART
 	@$(XTASK) push-charts "$(CHARTS)" --registry "$(REGISTRY)"
-.PHONY: push-charts chart chart-check kustomize-check
+.PHONY: bundle push-charts chart chart-check kustomize-check
 chart: tools ## write the Helm charts metal3-rs-crds and metal3-rs and their archives, for IMAGE, into CHARTS
 	@$(XTASK) chart "$(CHARTS)" --image "$(IMAGE)"
 chart-check: stack-tools chart ## lint, render and pull the charts with the real Helm, and compare with the components

@@ -36,6 +36,17 @@ enum Command {
     },
     /// Check the direction of dependencies between packages
     Arrows,
+    /// Write a release and its images into one archive, for machines that reach no registry of others
+    Bundle {
+        /// The archive
+        file: PathBuf,
+        /// Folder of the release
+        #[arg(long)]
+        release: PathBuf,
+        /// Folder of the image layout
+        #[arg(long)]
+        images: PathBuf,
+    },
     /// Write the Helm charts
     Chart {
         /// Folder for the charts
@@ -211,6 +222,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::AlertsCheck { folder } => alerts::check(&folder),
         Command::Arrows => arrows::run(),
+        Command::Bundle { file, release, images } => release::bundle::run(&release, &images, &file),
         Command::Chart { folder, image } => release::chart::run(&folder, &image),
         Command::ChartCheck { folder, image, helm } => release::chart::check::run(&folder, &image, &helm),
         Command::ChartServer { folder, programs } => release::chart::dry_run::run(&folder, &programs),

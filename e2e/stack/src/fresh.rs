@@ -16,23 +16,25 @@ use crate::supervise::Extent;
 /// The release under test.
 #[derive(Debug, Args)]
 pub(crate) struct Released {
-    /// Directory written by `make release`.
+    /// Directory written by `make release`, or to be written from the archive.
     #[arg(long)]
     pub(crate) release: PathBuf,
     /// The binary of that release.
     #[arg(long)]
     pub(crate) binary: PathBuf,
-    /// Directory written by `make images`: the stack gets a registry with them, and its Pods pull them by digest.
+    /// Archive written by `make bundle`: the stack gets a registry, its script loads the images into it and writes the release, and
+    /// Pods pull by digest. Nothing else can be reached from there.
     #[arg(long)]
-    pub(crate) images: Option<PathBuf>,
+    pub(crate) bundle: Option<PathBuf>,
     /// Set by the command itself when it runs in the stack's network.
     #[arg(long, hide = true)]
     pub(crate) inside: bool,
 }
 
 impl Released {
+    /// What must exist before.
     pub(crate) fn files(&self) -> [&PathBuf; 2] {
-        [&self.release, &self.binary]
+        [self.bundle.as_ref().unwrap_or(&self.release), &self.binary]
     }
 
     /// The command line of these options.
@@ -53,8 +55,8 @@ impl Released {
         suite: Vec<OsString>,
     ) -> anyhow::Result<bool> {
         instance::down(places)?;
-        match &self.images {
-            Some(images) => self.up_with_registry(places, images)?,
+        match &self.bundle {
+            Some(bundle) => self.up_with_bundle(places, bundle)?,
             None => up(places)?,
         }
         if let Err(error) = before() {
@@ -71,15 +73,27 @@ impl Released {
         Ok(held)
     }
 
-    /// Starts the stack with the images under the name in the release, and under another one for an upgrade.
-    fn up_with_registry(&self, places: &Places, images: &Path) -> anyhow::Result<()> {
+    /// Starts the stack and loads the archive there, under the name of the release, and under another one for an upgrade.
+    fn up_with_bundle(&self, places: &Places, bundle: &Path) -> anyhow::Result<()> {
         instance::up(places, &Extent::with_kubelet_flags(KUBELET_FLAGS).with_registry())?;
-        let path = self.release.join("all-in-one.yaml");
-        let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-        let image = image(&text)?;
-        ["", NEXT]
-            .iter()
-            .try_for_each(|suffix| push(places, images, image, suffix))
+        let folder = places.state_file("bundle");
+        remove(&folder)?;
+        remove(&self.release)?;
+        std::fs::create_dir_all(&folder)?;
+        let unpack = ["tar", "--strip-components=1", "-xf"].map(OsString::from).to_vec();
+        let paths = [
+            std::fs::canonicalize(bundle)?.into(),
+            "-C".into(),
+            folder.clone().into(),
+        ];
+        run(places, &[unpack, paths.to_vec()].concat())?;
+        let release = std::path::absolute(&self.release)?;
+        for (suffix, release) in [("", release), (NEXT, folder.join("next"))] {
+            let name = format!("{}/{NAME}{suffix}", registry::ADDRESS);
+            let script = folder.join("load.sh");
+            run(places, &["sh".into(), script.into(), name.into(), release.into()])?;
+        }
+        Ok(())
     }
 
     fn again(&self, places: &Places, suite: Vec<OsString>) -> anyhow::Result<Vec<OsString>> {
@@ -95,6 +109,8 @@ impl Released {
 
 /// What the name of an image has in addition in the registry of a stack, for an upgrade to another image.
 pub(crate) const NEXT: &str = "-next";
+/// The images in the registry of a stack.
+const NAME: &str = "metal3/capm3";
 /// A kubelet that updates volumes each second.
 const KUBELET_FLAGS: &[&str] = &["--refresh=1"];
 
@@ -117,33 +133,19 @@ pub(crate) fn ensure_made<'a>(files: impl IntoIterator<Item = &'a PathBuf>, by: 
     Ok(())
 }
 
-/// Copies the images of a release into the registry, under the name that a manifest has for them: `HOST/NAME@sha256:…`.
-/// `suffix` makes it another name.
-fn push(places: &Places, layout: &Path, image: &str, suffix: &str) -> anyhow::Result<()> {
-    let (name, digest) = image
-        .split_once('@')
-        .with_context(|| format!("the release has {image}, which is not an image by digest"))?;
-    let here = name.starts_with(&format!("{}/", registry::ADDRESS));
-    ensure!(
-        here,
-        "the release has {image}, and the registry of a stack is {}",
-        registry::ADDRESS
-    );
-    let xtask = std::env::current_exe()?.with_file_name("xtask");
-    let name = format!("{name}{suffix}");
-    let args = [
-        xtask.as_os_str(),
-        "push".as_ref(),
-        layout.as_os_str(),
-        "--registry".as_ref(),
-        name.as_ref(),
-    ];
-    let pushed = instance::command(places, &args)?.output().context("running xtask")?;
-    let output = String::from_utf8_lossy(&pushed.stdout);
-    ensure!(
-        pushed.status.success() && output.trim() == format!("{name}@{digest}"),
-        "{image} was not pushed: {output}{}",
-        String::from_utf8_lossy(&pushed.stderr)
-    );
+fn remove(folder: &Path) -> anyhow::Result<()> {
+    if folder.exists() {
+        std::fs::remove_dir_all(folder).with_context(|| format!("removing {}", folder.display()))?;
+    }
+    Ok(())
+}
+
+/// Runs a program in the stack's network.
+fn run(places: &Places, args: &[OsString]) -> anyhow::Result<()> {
+    let output = instance::command(places, args)?
+        .output()
+        .context("running a program in the stack")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{args:?}: {said}");
     Ok(())
 }

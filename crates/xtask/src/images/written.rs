@@ -53,6 +53,19 @@ impl Written {
         })
     }
 
+    /// Without images.
+    #[cfg(test)]
+    pub(crate) fn of_test(tag: &str, digest: &str) -> Self {
+        Self {
+            tag: tag.to_owned(),
+            digest: digest.to_owned(),
+            revision: String::new(),
+            source: String::new(),
+            architectures: Vec::new(),
+            manifests: Vec::new(),
+        }
+    }
+
     /// The image in a registry: `HOST/NAME@sha256:…`.
     pub(crate) fn at(&self, repository: &str) -> Result<String> {
         ensure!(!repository.is_empty(), "set REGISTRY to HOST/NAME");

@@ -12,6 +12,7 @@
 //! Namespaces, names and variables are those of the Go managers, so that an installer replaces one by the other. Roles
 //! are derived from the permissions that the code declares.
 
+pub(crate) mod bundle;
 pub(crate) mod chart;
 pub(crate) mod clusterctl;
 mod form;

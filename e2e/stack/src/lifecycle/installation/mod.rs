@@ -102,11 +102,11 @@ pub(crate) fn prove(places: &Places, options: &Options) -> anyhow::Result<ExitCo
         return inside(places, options);
     }
     ensure!(
-        released.images.is_some(),
-        "--images: the images of the release, which the Pods pull"
+        released.bundle.is_some(),
+        "--bundle: the release with its images, which the Pods pull"
     );
     let files = released.files().into_iter().chain(options.fleet.files());
-    let files = files.chain(&released.images).chain([&options.readme, &options.page]);
+    let files = files.chain([&options.readme, &options.page]);
     ensure_made(files, "make e2e-install")?;
     Ok(exit_code(released.prove(places, || Ok(()), options.args()?)?))
 }

@@ -1,0 +1,151 @@
+//! `bundle`: a release with its images in one archive, for machines that reach no registry of others.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::files::{files_below, relative};
+use crate::images::{Entry, Written, archive, sha256};
+
+/// Copies the images to a registry, and writes the files with their name there.
+const LOAD: &str = include_str!("load.sh");
+const NAME: &str = "load.sh";
+const SUMS: &str = "SHA256SUMS";
+/// A file of the release that names the image.
+const COMPONENTS: &str = "all-in-one.yaml";
+const PROGRAM: u32 = 0o755;
+const FILE: u32 = 0o644;
+
+/// Writes the archive.
+pub(crate) fn run(release: &Path, images: &Path, file: &Path) -> Result<bool> {
+    let written = Written::read(images)?;
+    let components = release.join(COMPONENTS);
+    let components = fs::read_to_string(&components)
+        .with_context(|| format!("read {}: run `make release` first", components.display()))?;
+    let script = script(&components, &written)?;
+    let mut files: Vec<(String, Vec<u8>)> = vec![(NAME.to_owned(), script.into_bytes())];
+    for (folder, name) in [(release, "release"), (images, "images")] {
+        for path in files_below(folder)? {
+            let content = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
+            files.push((format!("{name}/{}", relative(&path, folder)?), content));
+        }
+    }
+    let bytes = bundle(files, &written.tag);
+    fs::write(file, &bytes).with_context(|| format!("write {}", file.display()))?;
+    println!("{}: {} MiB", file.display(), bytes.len().div_ceil(1024 * 1024));
+    Ok(true)
+}
+
+/// The script for these images, under the name that the components have for them.
+fn script(components: &str, written: &Written) -> Result<String> {
+    let digest = &written.digest;
+    let mut lines = components.lines().map(str::trim);
+    let image = lines
+        .find_map(|line| line.strip_prefix("image: "))
+        .context("the release names no image")?;
+    let image = image.trim_matches(['"', '\'']);
+    let name = image.strip_suffix(&format!("@{digest}"));
+    let name = name.with_context(|| format!("the release installs {image}, and the images are {digest}"))?;
+    // It is part of a pattern of sed.
+    ensure!(
+        name.chars()
+            .all(|one| one.is_ascii_alphanumeric() || "./:-_".contains(one)),
+        "{name} is no name of an image"
+    );
+    Ok(LOAD
+        .replace("image=IMAGE", &format!("image='{}'", name.replace('.', "\\.")))
+        .replace("tag=TAG", &format!("tag='{}'", written.tag))
+        .replace("DIGEST", digest))
+}
+
+/// The archive of these files, in order, below a folder with the version.
+fn bundle(mut files: Vec<(String, Vec<u8>)>, tag: &str) -> Vec<u8> {
+    files.sort();
+    let sums: String = files
+        .iter()
+        .map(|(name, content)| format!("{}  ./{name}\n", sha256(content).trim_start_matches("sha256:")))
+        .collect();
+    files.push((SUMS.to_owned(), sums.into_bytes()));
+    let named: Vec<(String, u32, Vec<u8>)> = files
+        .into_iter()
+        .map(|(name, content)| {
+            let mode = if name == NAME { PROGRAM } else { FILE };
+            (format!("metal3-rs-{tag}/{name}"), mode, content)
+        })
+        .collect();
+    let entries: Vec<Entry<'_>> = named
+        .iter()
+        .map(|(name, mode, content)| Entry {
+            name,
+            mode: *mode,
+            content,
+        })
+        .collect();
+    // The files of a release have no time of their own.
+    archive(&entries, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    fn written() -> Written {
+        Written::of_test("v1.2.3", "sha256:00ff")
+    }
+
+    #[test]
+    fn the_images_of_another_release_are_refused() {
+        let by = |image: &str| script(&format!("      image: {image}\n"), &written());
+        assert!(by("registry.example/a/b@sha256:00ff").is_ok());
+        for (image, part) in [
+            ("registry.example/a/b@sha256:11", "the images are sha256:00ff"),
+            ("registry.example/a/b:v1", "the images are sha256:00ff"),
+            ("a;b@sha256:00ff", "no name of an image"),
+        ] {
+            let error = by(image).unwrap_err().to_string();
+            assert!(error.contains(part), "{image}: {error}");
+        }
+        assert!(script("kind: List\n", &written()).is_err());
+    }
+
+    /// As a shell and `tar` of others read it, without a registry: a changed file ends the script before it copies anything.
+    #[test]
+    fn a_changed_file_of_the_archive_is_refused_and_the_same_files_give_the_same_bytes() {
+        let script = script("image: registry.example/a/b@sha256:00ff\n", &written()).unwrap();
+        let files = |content: &str| {
+            let named = |name: &str, content: &str| (name.to_owned(), content.as_bytes().to_vec());
+            vec![named("load.sh", &script), named("release/all.yaml", content)]
+        };
+        let archive = bundle(files("a"), "v1.2.3");
+        let mut other_order = files("a");
+        other_order.reverse();
+        assert_eq!(archive, bundle(other_order, "v1.2.3"));
+        let folder = std::env::temp_dir().join(format!("bundle-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("one.tar"), archive).unwrap();
+        let tar = Command::new("tar")
+            .current_dir(&folder)
+            .args(["-xf", "one.tar"])
+            .status();
+        assert!(tar.unwrap().success());
+        let within = folder.join("metal3-rs-v1.2.3");
+        let load = || {
+            let mut load = Command::new("sh");
+            load.current_dir(&within).args([NAME, "127.0.0.1:1/x", "out"]);
+            let output = load.output().unwrap();
+            assert!(!output.status.success());
+            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+        };
+        // Without skopeo, or without a registry at that port.
+        let unchanged = load();
+        assert!(!unchanged.contains("FAILED"), "{unchanged}");
+        fs::write(within.join("release/all.yaml"), "b").unwrap();
+        let changed = load();
+        assert!(changed.contains("release/all.yaml: FAILED"), "{changed}");
+        assert!(!within.join("out").exists());
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
