@@ -16,6 +16,7 @@ pub(super) const HEARD: u64 = 34;
 pub(super) const STUCK: u64 = 35;
 /// Its agent cannot collect the inventory.
 pub(super) const UNINSPECTED: u64 = 36;
+pub(super) const VOLUMES: u64 = 37;
 const ADDRESSES: &str = "spare";
 const GROUP: &str = "ipam.metal3.io";
 
@@ -75,6 +76,26 @@ impl Stage<'_> {
         self.until_set("an address of Cluster API", claims, "/status/addressRef/name")
     }
 
+    /// Asks for a mirror of two disks, which the agent makes in a cleaning.
+    pub(super) fn volume(&self, number: u64, size: u32) -> anyhow::Result<()> {
+        let disks = [json!({"deviceName": "/dev/sda"}), json!({"deviceName": "/dev/sdb"})];
+        let volume = json!({"level": "1", "sizeGibibytes": size, "physicalDisks": disks});
+        self.patch(number, &json!({"spec": {"raid": {"softwareRAIDVolumes": [volume]}}}))
+    }
+
+    /// Waits until the host has recorded that volume.
+    pub(super) fn has_volume(&self, number: u64, size: u32) -> anyhow::Result<()> {
+        until(
+            LIMIT,
+            &format!("{} to have a volume of {size} GiB", host(number)),
+            || {
+                let hosts = list(self.0.stack, NAMESPACE, "baremetalhosts")?;
+                let mut found = hosts.iter().filter(|one| name(one) == host(number));
+                Ok(found.any(|one| made(one, size)).then_some(()))
+            },
+        )
+    }
+
     /// Makes two hosts fail that fail for ever.
     pub(super) fn break_machines(&self) -> anyhow::Result<()> {
         self.fault(UNINSPECTED, "inspection-error")?;
@@ -104,6 +125,11 @@ impl Stage<'_> {
             Ok((!all.is_empty() && all.iter().all(is_set)).then_some(()))
         })
     }
+}
+
+fn made(host: &Value, size: u32) -> bool {
+    let provisioning = &host["status"]["provisioning"];
+    provisioning["state"] == "available" && provisioning["raid"]["softwareRAIDVolumes"][0]["sizeGibibytes"] == size
 }
 
 fn object(version: &str, (kind, name): (&str, &str), spec: &Value) -> Value {

@@ -7,10 +7,10 @@ use anyhow::Context;
 use metal3_api::infrastructure::conversion::{Version, convert};
 use serde_json::{Value, json};
 
-use super::features::{DISC, HEARD, LIVE, STEPS, STUCK, UNINSPECTED};
+use super::features::{DISC, HEARD, LIVE, STEPS, STUCK, UNINSPECTED, VOLUMES};
 use super::products::Family;
 use super::release::GoRelease;
-use super::work::{InFlight, PAIR, REBOOTED, SWITCHED};
+use super::work::{InFlight, PAIR, REBOOTED, REBUILT, SWITCHED};
 use crate::claims::stack::Stack;
 use crate::lifecycle::cluster::LONG;
 use crate::lifecycle::env::TestEnv;
@@ -23,7 +23,7 @@ use crate::wait::until;
 
 /// The slow inspection of all machines, on a machine with other work.
 pub(super) const LIMIT: Duration = Duration::from_secs(1500);
-pub(super) const MACHINES: usize = 36;
+pub(super) const MACHINES: usize = 38;
 /// Machines that the cluster may use: those of the label.
 pub(super) const OF_CLUSTER: [u64; 5] = [1, 2, 3, 4, 5];
 /// Machines that run what the suite does not simulate.
@@ -64,6 +64,7 @@ pub(super) const AT_REST: &[(u64, &str)] = &[
     (UNMANAGED, "unmanaged"),
     (LIVE, "provisioned with a live ISO"),
     (STEPS, "provisioned by deploy steps"),
+    (VOLUMES, "available, with RAID volumes"),
     (DISC, "provisioned, with a DataImage"),
     (HEARD, "provisioned, with a BMCEventSubscription"),
 ];
@@ -194,7 +195,15 @@ impl Stage<'_> {
         let unmanaged = json!({"apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
             "metadata": {"name": host(UNMANAGED)}, "spec": {"online": true}});
         install::create(stack, NAMESPACE, &[plain, unmanaged])?;
-        let others = [CLAIMED, UNPROVISIONED, AVAILABLE, AVAILABLE_OFF, PAIR[0]];
+        let others = [
+            CLAIMED,
+            UNPROVISIONED,
+            AVAILABLE,
+            AVAILABLE_OFF,
+            PAIR[0],
+            VOLUMES,
+            REBUILT,
+        ];
         let inspected = [&OF_CLUSTER[..], &PROVISIONED, &DEPLOYED, &others].concat();
         for number in &inspected {
             self.create(*number, |_| {})?;
@@ -214,6 +223,9 @@ impl Stage<'_> {
             self.provision(number, None)?;
         }
         self.deploy_others()?;
+        for number in [VOLUMES, REBUILT] {
+            self.volume(number, 20)?;
+        }
         self.provision(UNPROVISIONED, Some(&"0".repeat(64)))?;
         self.patch(AVAILABLE_OFF, &json!({"spec": {"online": false}}))?;
         if self.1.serves_claims {
@@ -222,6 +234,9 @@ impl Stage<'_> {
         self.claim_addresses()?;
         let provisioned = [&PROVISIONED[..], &DEPLOYED].concat();
         self.all("hosts to be provisioned", "provisioned", &provisioned)?;
+        for number in [VOLUMES, REBUILT] {
+            self.has_volume(number, 20)?;
+        }
         self.use_features()?;
         self.break_machines()?;
         self.annotate(DETACHED, "baremetalhost.metal3.io/detached")?;
@@ -270,6 +285,8 @@ impl Stage<'_> {
         let args = ["--namespace", NAMESPACE, "delete", "bmh", &deleted, "--wait=false"];
         self.stack().kubectl(&args)?;
         self.all("a host to be cleaned", "deprovisioning", &[work.deprovisioned])?;
+        self.volume(REBUILT, work.volume)?;
+        self.all("a host to be prepared", "preparing", &[REBUILT])?;
         self.create(work.registered, |_| {})?;
         self.annotate(REBOOTED, REBOOT)?;
         self.patch(SWITCHED, &json!({"spec": {"online": work.online}}))
@@ -278,6 +295,7 @@ impl Stage<'_> {
     /// Waits until the work has ended, and running machines have done what was asked.
     pub(super) fn ended(&self, work: &InFlight) -> anyhow::Result<()> {
         self.reached("the work in flight to end", &work.ends())?;
+        self.has_volume(REBUILT, work.volume)?;
         until(LONG, "running machines to do what was asked", || {
             let hosts = list(self.stack(), NAMESPACE, "baremetalhosts")?;
             let of = |number| hosts.iter().find(|one| name(one) == host(number));

@@ -6,6 +6,8 @@ use super::stage::host;
 
 pub(super) const REBOOTED: u64 = 22;
 pub(super) const SWITCHED: u64 = 24;
+/// Its volumes change in each switch.
+pub(super) const REBUILT: u64 = 38;
 /// After a switch in which a machine is deleted.
 const FEWER_WORKERS: usize = 2;
 /// Hosts that are provisioned in one switch and deprovisioned in the next.
@@ -35,6 +37,8 @@ pub(super) struct InFlight {
     pub(super) deprovisioned: u64,
     pub(super) workers: usize,
     pub(super) online: bool,
+    /// The size of the new volume, in GiB.
+    pub(super) volume: u32,
 }
 
 impl InFlight {
@@ -51,6 +55,7 @@ impl InFlight {
             deprovisioned: if is_even { second } else { first },
             workers: if is_even { 3 } else { FEWER_WORKERS },
             online: !is_even,
+            volume: if is_even { 30 } else { 20 },
         }
     }
 
@@ -62,6 +67,7 @@ impl InFlight {
             (self.deleted, "deleting"),
             (self.provisioned, "provisioning"),
             (self.deprovisioned, "deprovisioning"),
+            (REBUILT, "preparing: RAID volumes"),
             (REBOOTED, "reboot annotation"),
             (SWITCHED, if self.online { "power on" } else { "power off" }),
         ]
@@ -75,6 +81,7 @@ impl InFlight {
             (self.deleted, None),
             (self.provisioned, Some("provisioned")),
             (self.deprovisioned, Some("available")),
+            (REBUILT, Some("available")),
             (REBOOTED, Some("provisioned")),
             (SWITCHED, Some("provisioned")),
         ]
