@@ -35,6 +35,10 @@ pub(in super::super) fn assigned(env: &TestEnv<'_>) -> Proof {
     let data = env.while_simulated(|| {
         rebase::until_known(stack)?;
         install::apply(stack, NAMESPACE, &objects(stack)?)?;
+        until(LONG, "a condition about the ConfigMap that may not be read", || {
+            Ok(is_forbidden(stack)?.then_some(()))
+        })?;
+        install::apply(stack, NAMESPACE, &[grant()])?;
         let data = until(LONG, "bootstrap data of a control plane machine", || {
             bootstrap_data(stack)
         })?;
@@ -63,6 +67,8 @@ pub(in super::super) fn assigned(env: &TestEnv<'_>) -> Proof {
     Ok(format!("{ADDRESS} is in the bootstrap data and stays, then it is free"))
 }
 
+/// The reason of that condition.
+const FORBIDDEN: &str = "TemplateForbidden";
 /// What no file of kubeadm has.
 const RENDERED: &str = "the virtual address is";
 
@@ -84,6 +90,31 @@ fn objects(stack: &Stack) -> anyhow::Result<[Value; 3]> {
         "variables": [image, {"name": "endpointSource", "value": source}],
     }}});
     Ok([load::pool(VIP, ADDRESS, ADDRESS), manifest, cluster])
+}
+
+/// As docs/multi-provider.md has it.
+fn grant() -> Value {
+    let label = "infrastructure.cluster.x-k8s.io/aggregate-to-capm3-endpoint-reader";
+    json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": VIP, "labels": {label: "true"}},
+        "rules": [{"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [VIP], "verbs": ["list", "watch"]}]})
+}
+
+/// Whether the Metal3Cluster says which right it lacks.
+fn is_forbidden(stack: &Stack) -> anyhow::Result<bool> {
+    let clusters = list(stack, NAMESPACE, "metal3clusters")?;
+    let mut own = clusters
+        .iter()
+        .filter(|one| one["metadata"]["labels"][CLUSTER_NAME] == OTHER);
+    let names_right = |condition: &Value| {
+        let message = condition["message"].as_str().unwrap_or_default();
+        condition["reason"] == FORBIDDEN && message.contains("configmaps")
+    };
+    Ok(own.any(|one| {
+        one["status"]["conditions"]
+            .as_array()
+            .is_some_and(|all| all.iter().any(names_right))
+    }))
 }
 
 /// What the first machine would boot with, once Cluster API has made it.
@@ -121,9 +152,9 @@ fn ended(stack: &Stack) -> anyhow::Result<()> {
             clusters.iter().any(|one| name(one) == OTHER) || claims.iter().any(|one| name(one).starts_with(OTHER));
         Ok((!is_left).then_some(()))
     })?;
-    let left = [format!("ippools.ipam.metal3.io/{VIP}"), format!("configmap/{VIP}")];
-    let [pool, manifest] = &left;
+    let left = ["ippools.ipam.metal3.io", "configmap", "clusterrole"].map(|kind| format!("{kind}/{VIP}"));
+    let [pool, manifest, role] = left.each_ref().map(String::as_str);
     stack
-        .kubectl(&["--namespace", NAMESPACE, "delete", pool, manifest])
+        .kubectl(&["--namespace", NAMESPACE, "delete", pool, manifest, role])
         .map(drop)
 }
