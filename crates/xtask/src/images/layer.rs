@@ -12,6 +12,10 @@ use flate2::{Compression, GzBuilder};
 /// Length of a block of the archive.
 const BLOCK: usize = 512;
 
+/// Lengths of the fields of a name. A longer one is split at a slash.
+const NAME: usize = 100;
+const PREFIX: usize = 155;
+
 /// A file in the archive. It belongs to root, so that the user of the image cannot change it.
 pub(crate) struct Entry<'a> {
     pub(crate) name: &'a str,
@@ -50,7 +54,8 @@ pub(super) fn first(compressed: &[u8]) -> Result<(Vec<u8>, u64)> {
 }
 
 fn header(entry: &Entry, modified: u64) -> Vec<u8> {
-    let mut before = field(entry.name, 100);
+    let (prefix, name) = parts(entry.name);
+    let mut before = field(name, NAME);
     before.extend(field(&format!("{:07o}", entry.mode), 8));
     before.extend(field("0000000", 8));
     before.extend(field("0000000", 8));
@@ -60,14 +65,33 @@ fn header(entry: &Entry, modified: u64) -> Vec<u8> {
     after.extend(field("", 100));
     after.extend(field("ustar", 6));
     after.extend(field("00", 2));
-    // Names of owner and group, numbers of a device, prefix of the name.
-    after.extend(field("", BLOCK - 265));
+    // Names of owner and group, numbers of a device.
+    after.extend(field("", 2 * 32 + 2 * 8));
+    after.extend(field(prefix, PREFIX));
+    after.extend(field("", BLOCK - 500));
     // The sum counts its own field as spaces.
     let sum: u64 = before.iter().chain(&after).map(|byte| u64::from(*byte)).sum();
     let sum = sum + 8 * u64::from(b' ');
     before.extend(format!("{sum:06o}\0 ").into_bytes());
     before.extend(after);
     before
+}
+
+/// The folder and the name of a file, as the two fields of a header hold them.
+fn parts(name: &str) -> (&str, &str) {
+    if name.len() <= NAME {
+        return ("", name);
+    }
+    let mut splits = name
+        .match_indices('/')
+        .filter_map(|(at, _)| Some((name.get(..at)?, name.get(at + 1..)?)));
+    splits.find(|(_, rest)| rest.len() <= NAME).unwrap_or(("", name))
+}
+
+/// Whether the fields of a header hold the name.
+pub(crate) fn fits(name: &str) -> bool {
+    let (prefix, rest) = parts(name);
+    prefix.len() <= PREFIX && rest.len() <= NAME
 }
 
 fn field(text: &str, width: usize) -> Vec<u8> {

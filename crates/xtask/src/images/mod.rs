@@ -27,7 +27,7 @@ use self::layout::{Facts, Layout};
 use self::program::{Architecture, Build, architecture};
 use crate::run::{git, succeed};
 use crate::sbom;
-pub(crate) use layer::{Entry, archive, compressed};
+pub(crate) use layer::{Entry, archive, compressed, fits};
 pub(crate) use layout::{NO_SOURCE, sha256};
 pub(crate) use program::{RELEASED, native};
 pub(crate) use registry::{Registry, copy_layout, is_loopback, push, pushed, read_whole};

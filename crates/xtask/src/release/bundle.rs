@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::files::{files_below, relative};
-use crate::images::{Entry, Written, archive, sha256};
+use crate::images::{Entry, Written, archive, fits, sha256};
 
 /// Copies the images to a registry, and writes the files with their name there.
 const LOAD: &str = include_str!("load.sh");
@@ -31,7 +31,7 @@ pub(crate) fn run(release: &Path, images: &Path, file: &Path) -> Result<bool> {
             files.push((format!("{name}/{}", relative(&path, folder)?), content));
         }
     }
-    let bytes = bundle(files, &written.tag);
+    let bytes = bundle(files, &written.tag)?;
     fs::write(file, &bytes).with_context(|| format!("write {}", file.display()))?;
     println!("{}: {} MiB", file.display(), bytes.len().div_ceil(1024 * 1024));
     Ok(true)
@@ -60,7 +60,7 @@ fn script(components: &str, written: &Written) -> Result<String> {
 }
 
 /// The archive of these files, in order, below a folder with the version.
-fn bundle(mut files: Vec<(String, Vec<u8>)>, tag: &str) -> Vec<u8> {
+fn bundle(mut files: Vec<(String, Vec<u8>)>, tag: &str) -> Result<Vec<u8>> {
     files.sort();
     let sums: String = files
         .iter()
@@ -74,6 +74,9 @@ fn bundle(mut files: Vec<(String, Vec<u8>)>, tag: &str) -> Vec<u8> {
             (format!("metal3-rs-{tag}/{name}"), mode, content)
         })
         .collect();
+    if let Some((long, ..)) = named.iter().find(|(name, ..)| !fits(name)) {
+        bail!("{long}: the name is too long for an archive");
+    }
     let entries: Vec<Entry<'_>> = named
         .iter()
         .map(|(name, mode, content)| Entry {
@@ -83,7 +86,7 @@ fn bundle(mut files: Vec<(String, Vec<u8>)>, tag: &str) -> Vec<u8> {
         })
         .collect();
     // The files of a release have no time of their own.
-    archive(&entries, 0)
+    Ok(archive(&entries, 0))
 }
 
 #[cfg(test)]
@@ -117,12 +120,19 @@ mod tests {
         let script = script("image: registry.example/a/b@sha256:00ff\n", &written()).unwrap();
         let files = |content: &str| {
             let named = |name: &str, content: &str| (name.to_owned(), content.as_bytes().to_vec());
-            vec![named("load.sh", &script), named("release/all.yaml", content)]
+            let long = format!("release/{}/{}", "f".repeat(60), "n".repeat(99));
+            vec![
+                named("load.sh", &script),
+                named("release/all.yaml", content),
+                named(&long, ""),
+            ]
         };
-        let archive = bundle(files("a"), "v1.2.3");
+        let archive = bundle(files("a"), "v1.2.3").unwrap();
         let mut other_order = files("a");
         other_order.reverse();
-        assert_eq!(archive, bundle(other_order, "v1.2.3"));
+        assert_eq!(archive, bundle(other_order, "v1.2.3").unwrap());
+        let too_long = vec![("n".repeat(101), Vec::new())];
+        assert!(bundle(too_long, "v1.2.3").is_err());
         let folder = std::env::temp_dir().join(format!("bundle-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("one.tar"), archive).unwrap();
