@@ -110,9 +110,9 @@ pub(crate) fn command(places: &Places, args: &[impl AsRef<std::ffi::OsStr>]) -> 
 
 /// The environment of kubectl and clusterctl.
 ///
-/// Cluster API runs with the topology controller and Ignition everywhere: without a Cluster of a class they cost nothing
-/// that can be measured.
-pub(crate) fn environment(places: &Places) -> [(&'static str, PathBuf); 6] {
+/// Cluster API runs with the topology controller, Ignition and taints everywhere: without objects that use them they cost nothing that
+/// can be measured.
+pub(crate) fn environment(places: &Places) -> [(&'static str, PathBuf); 7] {
     [
         ("KUBECONFIG", places.kubeconfig(pki::ADMIN)),
         ("KUBECACHEDIR", places.state_file("kubecache")),
@@ -120,6 +120,7 @@ pub(crate) fn environment(places: &Places) -> [(&'static str, PathBuf); 6] {
         ("CLUSTERCTL_DISABLE_VERSIONCHECK", "true".into()),
         ("CLUSTER_TOPOLOGY", "true".into()),
         ("EXP_KUBEADM_BOOTSTRAP_FORMAT_IGNITION", "true".into()),
+        ("EXP_MACHINE_TAINT_PROPAGATION", "true".into()),
     ]
 }
 
