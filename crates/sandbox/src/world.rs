@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+pub use metal3_sim_ironic::bmc_address;
+
 pub use super::installed::{all_kinds, collection, definitions, version_of};
 use super::products::Products;
 
@@ -74,31 +76,11 @@ impl Setup {
     /// Hardware that is `speed` times faster than real hardware.
     #[must_use]
     pub fn faster(seed: u64, clock: Arc<dyn Clock>, speed: u32) -> Self {
-        let Pace {
-            request,
-            fake_power,
-            fake_work,
-            bmc,
-            boot,
-            work,
-            lock_pause,
-            ..
-        } = Pace::default();
-        let scaled = |time: Duration| time.checked_div(speed).unwrap_or(time);
         let real_time = Self::real_time(seed, clock);
         Self {
-            pace: Pace {
-                request,
-                fake_power,
-                fake_work,
-                bmc: scaled(bmc),
-                boot: scaled(boot),
-                work: scaled(work),
-                lock_pause: scaled(lock_pause),
-                ..Pace::default()
-            },
+            pace: Pace::faster(speed),
             speed,
-            boot: scaled(real_time.boot),
+            boot: real_time.boot.checked_div(speed).unwrap_or(real_time.boot),
             ..real_time
         }
     }
@@ -328,13 +310,6 @@ fn stand_ins(
 #[must_use]
 pub fn host_name(number: u32) -> String {
     format!("host-{number}")
-}
-
-/// The BMC address of a host.
-#[must_use]
-pub fn bmc_address(number: u32) -> String {
-    let (high, low) = (number.div_euclid(250), number.rem_euclid(250).saturating_add(1));
-    format!("redfish-virtualmedia://10.0.{high}.{low}/redfish/v1/Systems/1")
 }
 
 /// Restarts the products after every crash and on request.

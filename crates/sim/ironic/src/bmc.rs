@@ -48,6 +48,13 @@ impl Bmc {
     }
 }
 
+/// A BMC address for each number, in the form of a host: where a simulated world has the machines of its hosts.
+#[must_use]
+pub fn bmc_address(number: u32) -> String {
+    let (high, low) = (number.div_euclid(250), number.rem_euclid(250).saturating_add(1));
+    format!("redfish-virtualmedia://10.0.{high}.{low}/redfish/v1/Systems/1")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

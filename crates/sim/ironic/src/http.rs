@@ -59,11 +59,24 @@ impl Ironic {
     /// # Errors
     /// When the port is taken.
     pub async fn serve(&self, port: u16, login: &Login) -> io::Result<HttpsServer> {
-        let with_login = WithLogin {
+        self.serve_through(port, self.behind(login)).await
+    }
+
+    /// This Ironic for clients with the login.
+    #[must_use]
+    pub fn behind(&self, login: &Login) -> Arc<dyn Transport> {
+        Arc::new(WithLogin {
             ironic: self.clone(),
             expected: login.header(),
-        };
-        let server = HttpsServer::start(port, Arc::new(with_login)).await?;
+        })
+    }
+
+    /// The same as [`Ironic::serve`] for requests that pass through `wire`, which leads to this Ironic.
+    ///
+    /// # Errors
+    /// When the port is taken.
+    pub async fn serve_through(&self, port: u16, wire: Arc<dyn Transport>) -> io::Result<HttpsServer> {
+        let server = HttpsServer::start(port, wire).await?;
         self.set_base(server.url());
         Ok(server)
     }

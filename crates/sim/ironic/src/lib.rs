@@ -27,7 +27,8 @@
 //! | a locked node, a lost answer, an error | [`Ironic::inject`] with a plan: `Conflict`, `ReplyLost`, `Refused`, by verb and resource |
 //! | a restart, a lost database | [`Ironic::restart`], [`Ironic::lose_database`] |
 //! | the state of a machine | [`Machine::power`], [`Machine::disk`] with image, checksum and config-drive, [`Machine::media`] for a live image, [`Machine::counts`] for operations that must not repeat |
-//! | request counts | [`Ironic::audit`]: requests by method and resource |
+//! | request counts | [`Ironic::audit`]: requests by method and resource; [`meter`]: also bytes and requests per second |
+//! | a process of its own | the program `sim-ironic` |
 //!
 //! # Limits
 //!
@@ -50,6 +51,7 @@ mod firmware;
 mod http;
 pub mod life;
 mod machine;
+pub mod meter;
 mod node;
 mod options;
 mod refusal;
@@ -59,6 +61,7 @@ mod work;
 
 pub use audit::{Audit, Count};
 pub use bios::BiosReports;
+pub use bmc::bmc_address;
 pub use describe::describe_request;
 pub use firmware::FirmwareUpdates;
 pub use http::{HttpsServer, Login};
