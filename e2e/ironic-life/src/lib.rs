@@ -20,6 +20,7 @@ pub mod processes;
 mod run;
 mod suite;
 mod times;
+pub mod usage;
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};

@@ -15,8 +15,9 @@ use crate::{
     level::{Bmc, Level},
     life::{self, NAME, TestEnv},
     poller::NodePoller,
-    processes::{HEARTBEAT_MS, Lab, Sushy, Usage, sushy_machines},
+    processes::{HEARTBEAT_MS, Lab, Sushy, sushy_machines},
     times::Times,
+    usage::Usage,
 };
 
 /// The machines behind the nodes.

@@ -209,6 +209,23 @@ pub struct UserCounts {
     pub conflicts: BTreeMap<Target, u64>,
 }
 
+impl UserCounts {
+    /// Adds the counts of a later part of the log.
+    pub fn add(&mut self, later: Self) {
+        self.forbidden.extend(later.forbidden);
+        for (counts, more) in [
+            (&mut self.requests, later.requests),
+            (&mut self.not_found, later.not_found),
+            (&mut self.conflicts, later.conflicts),
+        ] {
+            for (target, number) in more {
+                let count = counts.entry(target).or_default();
+                *count = count.saturating_add(number);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -293,6 +310,19 @@ mod tests {
         let counts = Log::read(&lines.join("\n")).unwrap().counts_of("us");
         assert_eq!(counts.not_found, BTreeMap::from([(target("get", "ippools"), 2)]));
         assert_eq!(counts.conflicts, BTreeMap::from([(target("patch", "ippools"), 1)]));
+    }
+
+    #[test]
+    fn counts_of_two_parts_are_those_of_the_whole() {
+        let parts = [
+            event("1", "us", "patch", "ippools", "allow"),
+            event("2", "us", "patch", "ippools", "forbid"),
+        ];
+        let counts = |text: &str| Log::read(text).unwrap().counts_of("us");
+        let [first, second] = &parts;
+        let mut sum = counts(first);
+        sum.add(counts(second));
+        assert_eq!(sum, counts(&parts.join("\n")));
     }
 
     #[test]

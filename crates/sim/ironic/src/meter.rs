@@ -43,6 +43,22 @@ impl Traffic {
         let of_hosts = self.requests.iter().filter(|(what, _)| *what != FEED);
         of_hosts.map(|(_, number)| number).sum()
     }
+
+    /// Adds the traffic of another time.
+    pub fn add(&mut self, other: Self) {
+        for (what, number) in other.requests {
+            add(self.requests.entry(what).or_default(), number);
+        }
+        self.peak = self.peak.max(other.peak);
+        for (count, more) in [
+            (&mut self.refused, other.refused),
+            (&mut self.unreachable, other.unreachable),
+            (&mut self.received, other.received),
+            (&mut self.sent, other.sent),
+        ] {
+            add(count, more);
+        }
+    }
 }
 
 /// A transport that counts.
@@ -181,6 +197,9 @@ mod tests {
         );
         assert_eq!((traffic.of_hosts(), traffic.received, traffic.sent), (2, 6, 12));
         assert_eq!(meter.take(), Traffic::default());
+        let mut twice = traffic.clone();
+        twice.add(traffic);
+        assert_eq!((twice.of_hosts(), twice.peak, twice.sent), (4, 3, 24));
     }
 
     #[tokio::test]

@@ -148,6 +148,17 @@ pub(super) const PACKAGES: &[Package] = &[
         "metal3-ironic-life",
         &["metal3-domain", "metal3-ironic", "metal3-sim-bmc"],
     ),
+    // The released program on a real API server; Ironic is simulated, in a process of its own.
+    package(
+        "metal3-e2e-scale",
+        &[
+            "metal3-api",
+            "metal3-ironic-life",
+            "metal3-ledger",
+            "metal3-sim-bmc",
+            "metal3-sim-ironic",
+        ],
+    ),
     // The API server is simulated there; a simulator proxies the requests to Ironic.
     package(
         "metal3-e2e-hosts",
