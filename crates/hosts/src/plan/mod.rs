@@ -45,7 +45,7 @@ use crate::action::{Action, Count, Plan, Request};
 use crate::facts::{Facts, NodeFreshness, PORT_RETRY};
 use crate::names::reason;
 use crate::plan::error::{Failure, Remedy, event_reason};
-use crate::plan::planner::{Decision, PlanResult, Planner, Withheld, document};
+use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
 use crate::plan::rules::Rules;
 use crate::plan::state::graph::{self, Trigger};
 
@@ -225,7 +225,7 @@ impl Planner<'_> {
         if next == Next::Done && self.withheld.as_ref().is_some_and(is_port) {
             next = wait::for_time(PORT_RETRY, "a port that Ironic rejected is requested again");
         }
-        let Changes { main, status } = Changes::between(&document(self.host()), &document(&self.draft));
+        let Changes { main, status } = planner::changes(self.host(), &self.draft);
         let is_split = main.is_some() && status.is_some();
         let status = status.filter(|_| !is_split);
         if let Some(main) = main {

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use metal3_api::metal3::v1alpha1::{
-    BareMetalHost, CredentialsStatus, ErrorType, OperationalStatus, ProvisioningState as State,
+    BareMetalHost, BareMetalHostStatus, CredentialsStatus, ErrorType, OperationalStatus, ProvisioningState as State,
 };
 use metal3_domain::uri::public_text;
 use metal3_ironic::model::node::Node;
+use metal3_runtime::patch::Changes;
 use metal3_runtime::plan::{Observed, PlannedEvent};
 use metal3_runtime::reason::Reason;
 use metal3_runtime::version::ResourceVersion;
@@ -282,6 +283,20 @@ impl<'a> Planner<'a> {
         }
         let since = self.host().status.last_updated?;
         backoff::left(since, failures, self.facts.jitter, self.facts.now)
+    }
+}
+
+/// What a plan changed of its host. Most plans change nothing, and most others the status alone: whole documents, with the
+/// inspected hardware twice, are made only for the rest.
+pub(crate) fn changes(from: &BareMetalHost, to: &BareMetalHost) -> Changes {
+    if from.metadata != to.metadata || from.spec != to.spec {
+        return Changes::between(&document(from), &document(to));
+    }
+    let status = |host: &BareMetalHost| (host.status != BareMetalHostStatus::default()).then(|| document(&host.status));
+    if from.status == to.status {
+        Changes::of_status(None, None)
+    } else {
+        Changes::of_status(status(from), status(to))
     }
 }
 

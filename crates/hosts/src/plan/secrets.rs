@@ -98,6 +98,10 @@ fn marked(planner: &Planner<'_>, secret: Secret<'_>, is_login: bool) -> ObjectMe
 }
 
 fn change_secret(name: &str, secret: Secret<'_>, wanted: &ObjectMeta) -> Option<Action> {
+    // Almost always: it is compared each time that the host is looked at.
+    if secret.metadata == wanted {
+        return None;
+    }
     let whole = |metadata: Value| json!({ "metadata": metadata });
     let changes = Changes::between(&whole(document(secret.metadata)), &whole(document(wanted)));
     let version = ResourceVersion::parse(secret.version()).ok();

@@ -112,6 +112,16 @@ impl Changes {
         }
     }
 
+    /// The same as [`Changes::between`] for two versions of one object of which only the status may differ. `None` is a status that
+    /// is not written. Without the documents of whole objects, which take most of the time of a comparison.
+    #[must_use]
+    pub fn of_status(before: Option<Value>, after: Option<Value>) -> Self {
+        let document = |status: Option<Value>| {
+            Value::Object(status.map(|status| ("status".to_owned(), status)).into_iter().collect())
+        };
+        Self::between(&document(before), &document(after))
+    }
+
     /// Whether there is nothing to write.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
@@ -156,6 +166,29 @@ mod tests {
         let mut after = host();
         change(&mut after);
         Changes::between(&host(), &after)
+    }
+
+    #[test]
+    fn status_alone_gives_the_same_patch_as_whole_documents() {
+        for status in [
+            json!({"poweredOn": true}),
+            json!({"poweredOn": false}),
+            json!({"list": [1]}),
+            Value::Null,
+        ] {
+            let mut after = host();
+            match status.clone() {
+                Value::Null => after.as_object_mut().map(|after| after.remove("status")),
+                status => after
+                    .as_object_mut()
+                    .map(|after| after.insert("status".to_owned(), status)),
+            };
+            let status = Some(status).filter(|status| !status.is_null());
+            let alone = Changes::of_status(host().get("status").cloned(), status);
+            assert_eq!(alone, Changes::between(&host(), &after));
+            let back = Changes::of_status(after.get("status").cloned(), host().get("status").cloned());
+            assert_eq!(back, Changes::between(&after, &host()));
+        }
     }
 
     fn documents(changes: Changes) -> (Option<Value>, Option<Value>) {

@@ -7,7 +7,7 @@ use secrecy::zeroize::Zeroizing;
 use serde::de::DeserializeOwned;
 
 use crate::access::{Permits, Role, verb};
-use crate::cache::{AnswerContent, Key};
+use crate::cache::{AnswerContent, Key, prune};
 use crate::watch::PAGE_SIZE;
 use crate::watch::decode::{self, Page};
 use crate::work::{Category, Class, Fault, classify, read_fault};
@@ -26,9 +26,10 @@ impl<R: Role> Writer<R> {
     where
         R: Permits<verb::Get, K>,
     {
-        let Some(found) = get_object::<K>(&self.client, object).await? else {
+        let Some(mut found) = get_object::<K>(&self.client, object).await? else {
             return Ok(None);
         };
+        prune(&mut found);
         if let Some(assumed) = newer(target, object, &found).filter(|_| self.assumes_writes()) {
             return Ok(Some(assumed));
         }
@@ -48,9 +49,10 @@ impl<R: Role> Writer<R> {
     {
         let op = || format!("read {} {object}", K::plural(&()));
         let namespace = (!object.namespace.is_empty()).then_some(object.namespace.as_str());
-        let Some(found) = named::<K>(&self.client, K::url_path(&(), namespace), &object.name, op).await? else {
+        let Some(mut found) = named::<K>(&self.client, K::url_path(&(), namespace), &object.name, op).await? else {
             return Ok(None);
         };
+        prune(&mut found);
         let placed = target.begin_write(None, object).wrote(&found, AnswerContent::OwnChange);
         placed.map_err(|error| Fault::bug(format!("{}: {error}", op())))?;
         Ok(Some(found))

@@ -10,7 +10,7 @@ use secrecy::zeroize::Zeroizing;
 use serde_json::Value;
 
 use crate::access::{Permits, Role, Verb, verb};
-use crate::cache::{AnswerContent, Identity, Key};
+use crate::cache::{AnswerContent, Identity, Key, prune};
 use crate::patch::MergePatch;
 use crate::queue::RequestSource;
 
@@ -294,8 +294,10 @@ impl<R: Role> Writer<R> {
             Ok(answer) => Zeroizing::new(answer),
             Err(error) => return Err(reject(pending, WriteError::of(&effect, error))),
         };
-        let object: K =
+        let mut object: K =
             serde_json::from_str(&answer).map_err(|error| WriteError::of(&effect, kube::Error::SerdeError(error)))?;
+        // As in the cache: the object is copied into it, and into each plan that follows in the same reconcile.
+        prune(&mut object);
         if is_deleted(object.meta()) && !has_namespace_finalizers::<K>(&answer) {
             // The server returns the last form with its old version, which must not enter the cache.
             let last = Identity::of(&object).map_err(|error| unreadable(&effect, error))?;
