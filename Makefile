@@ -439,6 +439,37 @@ bench: tools ## instructions of cache, plan, patch and allocation against their 
 	@cargo run --quiet --locked --example grants
 	@cargo run --quiet --release --locked --example bench
 
+# --- scale --------------------------------------------------------------------------------------------------------
+
+# HOSTS: numbers of hosts, one run each. SPEED: how many times faster than real ones the machines are. SLOTS: hosts on the provisioning
+# network at once; 0 for all. IDLE, AWAY: seconds without changes, and without Ironic. RESULT: the file for the figures. LOGS: folder
+# that keeps the logs. MANAGER: another program than that of PROFILE=dist. LOG_LEVEL: of the manager.
+IDLE ?= 600
+AWAY ?= 300
+SLOTS ?= 0
+RESULT ?= $(or $(CARGO_TARGET_DIR),target)/scale.json
+LOGS ?=
+LOG_LEVEL ?= 0
+MANAGER ?= $(PROGRAM)
+SCALE_STATE = $(CACHE)/stack/state/$(STACK_NAME)
+SCALE = $(STACK) down >/dev/null; trap '$(STACK) down' EXIT; $(STACK) up --only-api && \
+  $(STACK) exec $(CARGO_BIN)/scale measure --hosts $(or $(HOSTS),$(SCALE_HOSTS)) --kubeconfig $(SCALE_STATE)/admin.kubeconfig \
+    --audit $(SCALE_STATE)/log/audit.log --home $(or $(LOGS),$(SCALE_STATE)/scale) --manager $(MANAGER) \
+    $(if $(filter dist,$(PROFILE)),--optimised) --speed $(SPEED) --slots $(SLOTS) --log-level $(LOG_LEVEL)
+.PHONY: scale scale-small scale-tools
+scale-tools: stack-tools $(if $(filter file,$(origin MANAGER)),program)
+	@cargo build --quiet --locked --bin scale --bin sim-ironic
+scale: STACK_NAME = scale
+scale: SCALE_HOSTS = 1000
+scale: scale-tools ## measure HOSTS=1000 hosts on a real API server: requests, processor, memory, reaction (HOSTS_ONLY=1, SPEED, IDLE, AWAY, RESULT)
+	@test -n "$(HOSTS_ONLY)" || { echo "set HOSTS_ONLY=1: machines of Cluster API are not measured yet" >&2; exit 1; }
+	@$(SCALE) --idle $(IDLE) --away $(AWAY) --result $(RESULT)
+scale-small: STACK_NAME = scale-small
+scale-small: PROFILE = dev
+scale-small: SCALE_HOSTS = 25 50
+scale-small: scale-tools ## require the committed counts and their growth with 25 and 50 hosts on a real API server, not optimised
+	@$(SCALE) --idle 10 --small
+
 # --- release ----------------------------------------------------------------------------------------------------
 
 # IMAGE: the image in the manifests. RELEASE: the output folder.

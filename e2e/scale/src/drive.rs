@@ -54,7 +54,10 @@ impl Change {
     pub(crate) async fn send(self, server: &Server, number: u32) -> anyhow::Result<()> {
         let path = format!("{}/{}", hosts(), host_name(number));
         let image = match self {
-            Self::Enrol => return create(server, number).await,
+            Self::Enrol => {
+                let (_, host) = documents(number);
+                return server.create(&hosts(), &host).await.map(drop);
+            }
             Self::Delete => return server.delete(&path).await,
             Self::Provision => image("disk.raw"),
             Self::Replace => image("other.raw"),
@@ -94,11 +97,16 @@ pub(crate) fn documents(number: u32) -> (Value, Value) {
     (secret, host)
 }
 
-async fn create(server: &Server, number: u32) -> anyhow::Result<()> {
-    let (secret, host) = documents(number);
-    server.create(&in_namespace("secrets"), &secret).await?;
-    server.create(&hosts(), &host).await?;
-    Ok(())
+/// Creates the Secret of a host.
+async fn create_secret(server: &Server, number: u32) -> anyhow::Result<()> {
+    let (secret, _) = documents(number);
+    server.create(&in_namespace("secrets"), &secret).await.map(drop)
+}
+
+/// Creates the Secrets of hosts, so that no host waits for the watch of Secrets.
+pub(crate) async fn create_secrets(server: &Server, numbers: &[u32]) -> anyhow::Result<()> {
+    let created = stream::iter(numbers).map(|number| create_secret(server, *number));
+    created.buffer_unordered(AT_ONCE).try_collect::<()>().await
 }
 
 /// Performs a change for all hosts: for some one after the other, then for the rest at once.

@@ -139,10 +139,9 @@ impl Fleet {
         }
     }
 
-    /// Whether the host is at its target.
+    /// Whether the host is at the target.
     pub(crate) fn is_at(&self, name: &str, target: Target) -> bool {
-        let state = self.0.lock();
-        is_at(state.hosts.get(name), target)
+        is_at(self.0.lock().hosts.get(name), target)
     }
 
     /// How many of these hosts are at the target.
@@ -250,7 +249,7 @@ mod tests {
         let reaction = fleet.take_reactions();
         assert_eq!((reaction.calm.number, reaction.calm.max.round()), (1, 30.0));
         assert_eq!(reaction.burst.number, 0);
-        assert!(fleet.is_at("a", Target::Available));
+        assert_eq!(fleet.count(&["a".to_owned()], Target::Available), 1);
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl Ironic {
         Ok(serde_json::from_str(&self.command("take").await?)?)
     }
 
-    /// Breaks all connections for a while.
+    /// Closes its port and all connections for a while. Nodes and their work continue.
     pub(crate) async fn go_away(&mut self, seconds: u64) -> anyhow::Result<()> {
         let millis = seconds.saturating_mul(1000);
         self.command(&format!("away {millis}")).await.map(drop)

@@ -11,6 +11,7 @@ mod ironic;
 mod manager;
 mod meter;
 mod outcome;
+mod page;
 mod processes;
 mod progress;
 mod run;
@@ -23,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::Parser;
+use clap::{Args, Parser, Subcommand};
 use kube::config::Kubeconfig;
 use metal3_ironic_life::run_program;
 
@@ -37,6 +38,20 @@ use server::{MANAGER, NAMESPACE, SYSTEM, Server};
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Measure, in the network of a stack.
+    Measure(Measure),
+    /// Write the page and its pictures from the committed results.
+    Page,
+}
+
+#[derive(Debug, Args)]
+struct Measure {
     /// Numbers of hosts, one run each
     #[arg(long, num_args = 1.., required = true, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     hosts: Vec<u32>,
@@ -73,17 +88,20 @@ struct Arguments {
     /// Log level of the manager
     #[arg(long, default_value_t = 0)]
     log_level: u8,
-    /// Leave out restarts and comparisons of times, and fail unless the counts are those of the committed table
+    /// Leave out restarts, the outage and comparisons of times, and fail unless the counts are those of the committed table
     #[arg(long)]
     small: bool,
 }
 
 #[tokio::main(worker_threads = 2)]
 async fn main() -> ExitCode {
-    run_program("scale", measure(&Arguments::parse())).await
+    match Arguments::parse().command {
+        Command::Measure(arguments) => run_program("scale", measure(&arguments)).await,
+        Command::Page => run_program("scale", async { page::write() }).await,
+    }
 }
 
-async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
+async fn measure(arguments: &Measure) -> anyhow::Result<()> {
     let world = world(arguments).await?;
     let mut outcome = Outcome {
         setup: Setup {
@@ -97,12 +115,14 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
         sizes: Vec::new(),
     };
     for hosts in &arguments.hosts {
-        outcome.sizes.push(run::run(&world, *hosts).await?);
+        let (size, result) = run::run(&world, *hosts).await;
+        outcome.sizes.push(size);
         // After each size, so that a run that is ended leaves what it has.
         if let Some(path) = &arguments.result {
             let text = serde_json::to_string_pretty(&outcome)? + "\n";
             std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))?;
         }
+        result?;
     }
     println!("\n{}", table::text(&outcome));
     if arguments.small {
@@ -112,7 +132,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 /// Connects to the server and installs what the runs need.
-async fn world(arguments: &Arguments) -> anyhow::Result<World> {
+async fn world(arguments: &Measure) -> anyhow::Result<World> {
     let home = &arguments.home;
     // A killed run leaves its files.
     drop(std::fs::remove_dir_all(home));

@@ -1,4 +1,4 @@
-//! Waits for hosts with a line every ten seconds, and remembers the states of the fleet on the way.
+//! Waits for hosts with a line every ten seconds, and records the states of the fleet on the way.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::outcome::Counts;
 
 const INTERVAL: Duration = Duration::from_millis(20);
 const LINE: Duration = Duration::from_secs(10);
-/// States are remembered this often, and less often in long phases.
+/// States are recorded this often, and less often in long phases.
 const STATES: Duration = Duration::from_secs(1);
 /// No host has come to its target for this long.
 const STUCK: Duration = Duration::from_mins(10);
@@ -40,7 +40,7 @@ impl Wait<'_> {
             let passed = now.duration_since(self.since);
             if passed >= next_states || done == self.names.len() {
                 states.push((passed.as_secs_f64(), self.fleet.states()));
-                next_states = passed + STATES.max(passed / 60);
+                next_states = passed + STATES.max(passed / 10);
             }
             if done == self.names.len() {
                 return Ok(states);

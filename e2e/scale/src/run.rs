@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::drive::{Change, change_all, host_name};
+use crate::drive::{Change, change_all, create_secrets, host_name};
 use crate::fleet::{Fleet, Target};
 use crate::floor::{self, Sample};
 use crate::ironic::Ironic;
@@ -19,6 +19,8 @@ use crate::server::Server;
 /// A change that shows the reaction of a manager that has just started.
 const EXTRA_LIMIT: Duration = Duration::from_mins(5);
 const POLL: Duration = Duration::from_millis(10);
+/// One host alone, and those that are created for restarts.
+const EXTRAS: u32 = 4;
 /// After the return of Ironic, requests are counted for this long.
 const RETURN: Duration = Duration::from_secs(10);
 
@@ -35,7 +37,7 @@ pub(crate) struct World {
     pub(crate) idle_seconds: u64,
     pub(crate) away_seconds: u64,
     pub(crate) log_level: u8,
-    /// Without restarts, and without what times are compared with.
+    /// Without restarts and outages, and without what times are compared with.
     pub(crate) is_brief: bool,
 }
 
@@ -46,7 +48,7 @@ pub(crate) struct Run<'a> {
     ironic: Ironic,
     managers: Managers,
     hosts: u32,
-    size: Size,
+    size: &'a mut Size,
 }
 
 /// Begins of a phase.
@@ -56,11 +58,21 @@ struct Begun {
 }
 
 /// Runs one size.
-pub(crate) async fn run(world: &World, hosts: u32) -> anyhow::Result<Size> {
+///
+/// Returns what was measured before an error, too.
+pub(crate) async fn run(world: &World, hosts: u32) -> (Size, anyhow::Result<()>) {
+    let mut size = Size {
+        hosts,
+        ..Size::default()
+    };
+    let result = measure(world, &mut size).await;
+    (size, result)
+}
+
+async fn measure(world: &World, size: &mut Size) -> anyhow::Result<()> {
+    let hosts = size.hosts;
     println!("--- {hosts} hosts");
-    // One host alone, and those that are created for restarts.
-    let extras = 4;
-    let ironic = Ironic::start(&world.home, hosts.saturating_add(extras), world.speed).await?;
+    let ironic = Ironic::start(&world.home, hosts.saturating_add(EXTRAS), world.speed).await?;
     let slots = if world.slots == 0 { hosts.max(20) } else { world.slots };
     let managers = Managers::new(world, &ironic, slots);
     let fleet = Fleet::default();
@@ -70,21 +82,21 @@ pub(crate) async fn run(world: &World, hosts: u32) -> anyhow::Result<Size> {
         ironic,
         managers,
         hosts,
-        size: Size {
-            hosts,
-            ..Size::default()
-        },
+        size,
     };
     tokio::select! {
-        size = run.phases() => size,
+        done = run.phases() => done,
         ended = fleet.watch(world.watcher.clone()) => ended.and_then(|()| anyhow::bail!("the watch of hosts ended")),
         ended = world.meter.clone().run() => ended.and_then(|()| anyhow::bail!("the meter ended")),
     }
 }
 
 impl Run<'_> {
-    async fn phases(mut self) -> anyhow::Result<Size> {
+    async fn phases(mut self) -> anyhow::Result<()> {
         let all: Vec<u32> = (1..=self.hosts).collect();
+        let extras: Vec<u32> = (1..=EXTRAS).map(|number| self.hosts.saturating_add(number)).collect();
+        create_secrets(&self.world.driver, &extras).await?;
+        create_secrets(&self.world.driver, &all).await?;
         let begun = self.begin("start").await?;
         let mut manager = self.managers.start()?;
         manager.alive().await?;
@@ -96,8 +108,7 @@ impl Run<'_> {
             self.live(Change::Provision, &all, &mut manager).await?;
             self.idle().await?;
             self.last_phases(&all, manager).await?;
-            floor::clear(&self.world.driver).await?;
-            return Ok(self.size);
+            return floor::clear(&self.world.driver).await;
         }
         let alone = self.alone().await?;
         self.live(Change::Enrol, &all, &mut manager).await?;
@@ -109,16 +120,15 @@ impl Run<'_> {
         self.idle().await?;
         // A new leader waits a minute before it deletes a host: a request of the one before it may still be on its way.
         self.clear().await?;
+        self.away(&all).await?;
         self.last_phases(&all, manager).await?;
         for (change, seconds) in alone {
             self.phase_of(change)?.alone = Some(seconds);
         }
-        self.floor(&sample).await?;
-        Ok(self.size)
+        self.floor(&sample).await
     }
 
     async fn last_phases(&mut self, all: &[u32], mut manager: Manager) -> anyhow::Result<()> {
-        self.away(all).await?;
         self.live(Change::Deprovision, all, &mut manager).await?;
         self.live(Change::Delete, all, &mut manager).await?;
         manager.stop().await
@@ -303,28 +313,28 @@ impl Run<'_> {
         let busy = all.get(..all.len().div_ceil(10)).unwrap_or(all);
         change_all(&self.world.driver, &self.fleet, Change::Replace, busy).await?;
         let names: Vec<String> = busy.iter().map(|number| host_name(*number)).collect();
-        while self.fleet.count(&names, Target::Provisioned) > 0 {
-            sleep(POLL).await;
+        // Each is on its way; the first ones may have arrived.
+        for name in &names {
+            self.answered(name).await?;
         }
         self.ironic.go_away(self.world.away_seconds).await?;
         let period = Duration::from_secs(self.world.away_seconds);
-        println!(
-            "{:12} for {} s with {} busy hosts",
-            begun.name,
-            period.as_secs(),
-            busy.len()
-        );
+        println!("{:12} for {} s", begun.name, period.as_secs());
         sleep(period).await;
+        // Answered when it listens again.
         let before = self.ironic.take().await?;
         let back = Instant::now();
-        names.iter().for_each(|name| self.fleet.expect_answer(name));
+        let waiting = names.iter().filter(|name| !self.fleet.is_at(name, Target::Provisioned));
+        let waiting: Vec<&String> = waiting.collect();
+        waiting.iter().for_each(|name| self.fleet.expect_answer(name));
         let (mut last, mut after) = (back, None);
-        for name in &names {
+        for name in &waiting {
             last = last.max(self.answered(name).await?);
             if after.is_none() && back.elapsed() >= RETURN {
                 after = Some(self.ironic.take().await?);
             }
         }
+        let busy_hosts = u64::try_from(waiting.len()).unwrap_or_default();
         let wait = self.wait("away", begun.since, busy, Target::Provisioned);
         let states = wait.finish().await?;
         let took = begun.since.elapsed();
@@ -333,14 +343,14 @@ impl Run<'_> {
             Some(after) => after,
             None => self.ironic.take().await?,
         };
-        let (unreachable, peak) = (before.unreachable, after.peak);
+        let peak = after.peak;
         let phase = self.end(begun, took, states).await?;
         phase.ironic.add(before);
         phase.ironic.add(after);
         let progress = last.duration_since(back).as_secs_f64();
         for (figure, value) in [
+            ("busy hosts", crate::outcome::number(busy_hosts)),
             ("all progress", progress),
-            ("requests while away", crate::outcome::number(unreachable)),
             ("most requests a second after it", crate::outcome::number(peak)),
         ] {
             phase.figures.insert(figure.to_owned(), value);

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -27,12 +28,19 @@ use crate::simulator::Ironic;
 const MAX_BODY: usize = 16 << 20;
 
 /// A running HTTPS server.
-#[derive(Debug)]
 pub struct HttpsServer {
     address: SocketAddr,
     ca: Arc<str>,
+    acceptor: TlsAcceptor,
+    wire: Arc<dyn Transport>,
     tasks: TaskTracker,
     stop: CancellationToken,
+}
+
+impl std::fmt::Debug for HttpsServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("HttpsServer").field(&self.address).finish()
+    }
 }
 
 /// Credentials of HTTP basic authentication.
@@ -153,17 +161,29 @@ impl HttpsServer {
     /// When the port is taken.
     pub async fn start(port: u16, wire: Arc<dyn Transport>) -> io::Result<Self> {
         let identity = tls::identity([IpAddr::V4(Ipv4Addr::LOCALHOST)]).map_err(io::Error::other)?;
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        Self::listen(address, Arc::clone(&identity.pem), identity.acceptor, wire).await
+    }
+
+    async fn listen(
+        address: SocketAddr,
+        ca: Arc<str>,
+        acceptor: TlsAcceptor,
+        wire: Arc<dyn Transport>,
+    ) -> io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
         let server = Self {
             address: listener.local_addr()?,
-            ca: Arc::clone(&identity.pem),
+            ca,
+            acceptor: acceptor.clone(),
+            wire: Arc::clone(&wire),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         };
         let (tasks, stop) = (server.tasks.clone(), server.stop.clone());
         let accept = async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let connection = connection(Arc::clone(&wire), identity.acceptor.clone(), stream);
+                let connection = connection(Arc::clone(&wire), acceptor.clone(), stream);
                 tasks.spawn(stop.clone().run_until_cancelled_owned(connection));
             }
         };
@@ -171,6 +191,18 @@ impl HttpsServer {
             .tasks
             .spawn(server.stop.clone().run_until_cancelled_owned(accept));
         Ok(server)
+    }
+
+    /// Closes the port and all connections for a while, and listens again with the same certificate. What it serves does not notice.
+    ///
+    /// # Errors
+    /// When another program took the port.
+    pub async fn away(self, period: Duration) -> io::Result<Self> {
+        let (address, ca) = (self.address, Arc::clone(&self.ca));
+        let (acceptor, wire) = (self.acceptor.clone(), Arc::clone(&self.wire));
+        self.stop().await;
+        tokio::time::sleep(period).await;
+        Self::listen(address, ca, acceptor, wire).await
     }
 
     /// The base URL.

@@ -17,7 +17,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 /// A simulated Ironic with machines, over HTTPS. Its input has commands: `take` prints the traffic since the last `take`,
-/// `away MILLISECONDS` breaks all connections for a while.
+/// `away MILLISECONDS` closes the port and all connections for a while.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {
@@ -68,14 +68,20 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
         made.context("there is no hardware profile")?;
     }
     let meter = Arc::new(Meter::new(ironic.behind(&login), clock));
-    let server = ironic
+    let mut server = ironic
         .serve_through(arguments.port, meter.clone())
         .await
         .with_context(|| format!("cannot listen on port {}", arguments.port))?;
     println!("{}", json!({ "url": server.url(), "ca": server.ca() }));
     let mut commands = commands();
     while let Some(line) = commands.recv().await {
-        println!("{}", obey(&meter, &line)?);
+        match Command::parse(&line)? {
+            Command::Take => println!("{}", serde_json::to_string(&meter.take())?),
+            Command::Away(period) => {
+                println!("{{}}");
+                server = server.away(period).await?;
+            }
+        }
     }
     server.stop().await;
     Ok(())
@@ -99,15 +105,20 @@ fn read(path: &Path) -> anyhow::Result<String> {
     Ok(text.trim_end().to_owned())
 }
 
-/// Performs a command and returns its answer.
-fn obey(meter: &Meter, line: &str) -> anyhow::Result<String> {
-    match line.split_once(' ').unwrap_or((line, "")) {
-        ("take", "") => Ok(serde_json::to_string(&meter.take())?),
-        ("away", period) => {
-            let period = period.parse().with_context(|| format!("`{line}`: no milliseconds"))?;
-            meter.go_away(Duration::from_millis(period));
-            Ok("{}".to_owned())
+enum Command {
+    Take,
+    Away(Duration),
+}
+
+impl Command {
+    fn parse(line: &str) -> anyhow::Result<Self> {
+        match line.split_once(' ').unwrap_or((line, "")) {
+            ("take", "") => Ok(Self::Take),
+            ("away", period) => {
+                let period = period.parse().with_context(|| format!("`{line}`: no milliseconds"))?;
+                Ok(Self::Away(Duration::from_millis(period)))
+            }
+            _ => bail!("`{line}` is not a command: take, away MILLISECONDS"),
         }
-        _ => bail!("`{line}` is not a command: take, away MILLISECONDS"),
     }
 }

@@ -1,16 +1,15 @@
-//! Counts what a client asks of an Ironic, and takes that Ironic away for a while.
+//! Counts what a client asks of an Ironic.
 //!
-//! An [`Audit`](crate::Audit) counts methods and resources; this also counts bytes and requests per second, keeps the
-//! requests of the change feed apart, and loses nothing while Ironic is away: nodes and their work go on.
+//! An [`Audit`](crate::Audit) counts methods and resources; this also counts bytes and requests per second, and keeps the
+//! requests of the change feed apart.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::Request;
-use metal3_domain::clock::{Clock, Monotonic};
-use metal3_ironic::transport::{ConnectionBroken, ResponseFuture, Transport};
+use metal3_domain::clock::Clock;
+use metal3_ironic::transport::{ResponseFuture, Transport};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
@@ -26,9 +25,7 @@ pub struct Traffic {
     pub requests: BTreeMap<String, u64>,
     /// Responses with a status of 400 or above.
     pub refused: u64,
-    /// Requests that found Ironic away.
-    pub unreachable: u64,
-    /// The most requests in one second, those that found Ironic away included.
+    /// The most requests in one second.
     pub peak: u64,
     /// Bytes of request bodies.
     pub received: u64,
@@ -52,7 +49,6 @@ impl Traffic {
         self.peak = self.peak.max(other.peak);
         for (count, more) in [
             (&mut self.refused, other.refused),
-            (&mut self.unreachable, other.unreachable),
             (&mut self.received, other.received),
             (&mut self.sent, other.sent),
         ] {
@@ -73,7 +69,6 @@ struct State {
     traffic: Traffic,
     /// The current second, and its requests.
     second: (u64, u64),
-    away_until: Option<Monotonic>,
 }
 
 impl fmt::Debug for Meter {
@@ -101,48 +96,34 @@ impl Meter {
         }
     }
 
-    /// Returns the traffic and begins anew.
+    /// Returns the traffic and begins again.
     pub fn take(&self) -> Traffic {
         let mut state = self.state.lock();
         state.second = (0, 0);
         std::mem::take(&mut state.traffic)
     }
 
-    /// Breaks all connections for a while.
-    pub fn go_away(&self, period: Duration) {
-        self.state.lock().away_until = Some(self.clock.monotonic().after(period));
-    }
-
-    /// Counts a request; returns whether Ironic is there.
-    fn arrives(&self, request: &Request<Vec<u8>>) -> bool {
-        let now = self.clock.monotonic();
+    fn count(&self, request: &Request<Vec<u8>>) {
+        let now = self.clock.monotonic().since_start().as_secs();
         let mut state = self.state.lock();
         let State {
             traffic,
             second: (second, number),
-            away_until,
         } = &mut *state;
-        if *second != now.since_start().as_secs() {
-            (*second, *number) = (now.since_start().as_secs(), 0);
+        if *second != now {
+            (*second, *number) = (now, 0);
         }
         add(number, 1);
         traffic.peak = traffic.peak.max(*number);
-        if away_until.is_some_and(|until| now < until) {
-            add(&mut traffic.unreachable, 1);
-            return false;
-        }
         let what = describe_request(request).unwrap_or_else(|| FEED.to_owned());
         add(traffic.requests.entry(what).or_default(), 1);
         add(&mut traffic.received, length(request.body()));
-        true
     }
 }
 
 impl Transport for Meter {
     fn exchange(&self, request: Request<Vec<u8>>) -> ResponseFuture<'_> {
-        if !self.arrives(&request) {
-            return Box::pin(async { Err(ConnectionBroken("Ironic is away".to_owned())) });
-        }
+        self.count(&request);
         Box::pin(async move {
             let response = self.wire.exchange(request).await?;
             let mut state = self.state.lock();
@@ -159,6 +140,8 @@ impl Transport for Meter {
 mod tests {
     use super::*;
     use metal3_domain::clock::ManualClock;
+    use metal3_ironic::transport::ConnectionBroken;
+    use std::time::Duration;
 
     #[derive(Debug)]
     struct Answers(u16);
@@ -203,17 +186,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ironic_is_away_for_the_period_and_refusals_are_counted_while_it_is_there() {
-        let (meter, clock) = meter(409);
-        meter.go_away(Duration::from_secs(5));
-        assert!(meter.exchange(request("GET", "/v1/nodes/a")).await.is_err());
-        clock.advance(Duration::from_secs(5));
-        assert_eq!(
-            meter.exchange(request("GET", "/v1/nodes/a")).await.unwrap().status(),
-            409
-        );
+    async fn refusals_are_counted() {
+        let (meter, _) = meter(409);
+        let answer = meter.exchange(request("GET", "/v1/nodes/a")).await.unwrap();
         let traffic = meter.take();
-        assert_eq!((traffic.unreachable, traffic.refused, traffic.of_hosts()), (1, 1, 1));
+        assert_eq!(
+            (answer.status().as_u16(), traffic.refused, traffic.of_hosts()),
+            (409, 1, 1)
+        );
     }
 
     #[tokio::test]

@@ -1,0 +1,218 @@
+//! `docs/performance.md` and its pictures, made from the committed results alone.
+
+mod charts;
+mod goals;
+mod svg;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use crate::outcome::{Api, Outcome, Quantiles, Size, number};
+use crate::table::{GROWING, LIFE, cost, growth};
+use svg::short;
+
+/// The committed result.
+const RESULT: &str = include_str!("../../results/hosts.json");
+const PAGE: &str = "docs/performance.md";
+const PICTURES: &str = "docs/img";
+const INTRODUCTION: &str = include_str!("introduction.md");
+
+/// The files, by path below the checkout.
+pub(crate) fn files() -> anyhow::Result<Vec<(PathBuf, String)>> {
+    let outcome: Outcome = serde_json::from_str(RESULT).context("results/hosts.json")?;
+    let pictures = charts::all(&outcome);
+    let mut page = INTRODUCTION.to_owned();
+    // Writing to a text cannot fail.
+    write_page(&mut page, &outcome, &pictures).ok();
+    let mut files = vec![(PathBuf::from(PAGE), page)];
+    files.extend(
+        pictures
+            .into_iter()
+            .map(|(name, text)| (Path::new(PICTURES).join(name), text)),
+    );
+    Ok(files)
+}
+
+/// The folder of the checkout.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Writes the files.
+pub(crate) fn write() -> anyhow::Result<()> {
+    for (path, text) in files()? {
+        let path = root().join(path);
+        std::fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn write_page(page: &mut String, outcome: &Outcome, pictures: &[charts::Picture]) -> std::fmt::Result {
+    let setup = &outcome.setup;
+    writeln!(
+        page,
+        "\nMeasured: `{}`, {}, machines {} times faster than real ones, {} at once on the provisioning network.\n",
+        setup.program,
+        if setup.optimised {
+            "compiled as released"
+        } else {
+            "not optimised"
+        },
+        setup.speed,
+        if setup.slots == 0 {
+            "all".to_owned()
+        } else {
+            setup.slots.to_string()
+        },
+    )?;
+    write_goals(page, outcome)?;
+    for (name, _) in pictures {
+        writeln!(page, "![]({}/{name})\n", PICTURES.trim_start_matches("docs/"))?;
+    }
+    for size in &outcome.sizes {
+        write_size(page, size)?;
+    }
+    write_growth(page, &outcome.sizes)
+}
+
+fn write_goals(page: &mut String, outcome: &Outcome) -> std::fmt::Result {
+    let largest = outcome.sizes.last().map(|size| size.hosts).unwrap_or_default();
+    writeln!(page, "## Goals\n\nAt {largest} hosts:\n")?;
+    writeln!(page, "| Figure | At most | Measured | |\n| --- | --- | --- | --- |")?;
+    for goal in goals::of(outcome) {
+        let measured = goal.measured.map(short).unwrap_or_else(|| "not measured".to_owned());
+        let missed = goal.measured.is_some_and(|measured| measured > goal.most);
+        writeln!(
+            page,
+            "| {} | {} {} | {measured} | {} |",
+            goal.what,
+            precise(goal.most),
+            goal.unit,
+            if missed { "missed" } else { "" },
+        )?;
+    }
+    writeln!(page, "\n## Pictures\n")
+}
+
+/// A goal with all its digits.
+fn precise(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn write_size(page: &mut String, size: &Size) -> std::fmt::Result {
+    let hosts = f64::from(size.hosts);
+    writeln!(page, "## {} hosts\n\nPer host, and memory at most:\n", size.hosts)?;
+    writeln!(
+        page,
+        "| Phase | API writes | reads | refused | Ironic requests | manager ms | API server ms | etcd ms | manager MiB | API server MiB |"
+    )?;
+    writeln!(page, "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")?;
+    for phase in &size.phases {
+        let each = |count: u64| number(count) / hosts;
+        let millis = |process| short(each(cost(phase, process).cpu_millis));
+        let mib = |process| cost(phase, process).peak_kib / 1024;
+        writeln!(
+            page,
+            "| {} | {:.2} | {:.2} | {:.2} | {:.2} | {} | {} | {} | {} | {} |",
+            phase.name,
+            each(Api::total(&phase.api.writes)),
+            each(Api::total(&phase.api.reads)),
+            each(phase.api.conflicts.saturating_add(phase.api.not_found)),
+            each(phase.ironic.of_hosts()),
+            millis("manager"),
+            millis("API server"),
+            millis("etcd"),
+            mib("manager"),
+            mib("API server"),
+        )?;
+    }
+    writeln!(
+        page,
+        "\n| Phase | seconds | one host alone | the same writes | ratio | reaction to one change, ms | to all at once, ms |"
+    )?;
+    writeln!(page, "| --- | --- | --- | --- | --- | --- | --- |")?;
+    for phase in LIFE.iter().filter_map(|name| size.phase(name)) {
+        let known = |value: Option<f64>| value.map(short).unwrap_or_default();
+        let ratio = phase
+            .alone
+            .zip(phase.floor)
+            .map(|(alone, floor)| phase.seconds / (alone + floor));
+        let reaction = phase.reaction.clone().unwrap_or_default();
+        writeln!(
+            page,
+            "| {} | {} | {} | {} | {} | {} | {} |",
+            phase.name,
+            short(phase.seconds),
+            known(phase.alone),
+            known(phase.floor),
+            ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default(),
+            quantiles(reaction.calm),
+            quantiles(reaction.burst),
+        )?;
+    }
+    writeln!(page)?;
+    for phase in &size.phases {
+        for (figure, value) in &phase.figures {
+            writeln!(page, "- {}: {figure}: {}", phase.name, short(*value))?;
+        }
+    }
+    writeln!(page)
+}
+
+fn quantiles(Quantiles { p50, p99, max, .. }: Quantiles) -> String {
+    format!("{p50:.0}, {p99:.0}, {max:.0}")
+}
+
+fn write_growth(page: &mut String, sizes: &[Size]) -> std::fmt::Result {
+    let pairs = sizes.iter().zip(sizes.iter().skip(1));
+    let pairs: Vec<String> = pairs
+        .map(|(small, large)| format!("{} to {}", small.hosts, large.hosts))
+        .collect();
+    if pairs.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        page,
+        "## Growth\n\nExponents: 1 is the same per host, 0 the same in all.\n"
+    )?;
+    writeln!(page, "| Phase | Figure | {} |", pairs.join(" | "))?;
+    writeln!(page, "| --- | --- |{}", " --- |".repeat(pairs.len()))?;
+    for phase in LIFE {
+        for (what, of) in GROWING {
+            let growth = growth(sizes, phase, of);
+            if growth.is_empty() {
+                continue;
+            }
+            let growth: Vec<String> = growth.iter().map(|exponent| format!("{exponent:.2}")).collect();
+            writeln!(page, "| {phase} | {what} | {} |", growth.join(" | "))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn page_and_pictures_are_what_the_results_give() {
+        for (path, text) in files().unwrap() {
+            let committed = std::fs::read_to_string(root().join(&path)).unwrap_or_default();
+            assert!(
+                committed == text,
+                "{} is out of date: run `cargo run --bin scale -- page`",
+                path.display()
+            );
+        }
+    }
+
+    #[test]
+    fn goals_have_all_their_digits() {
+        for (value, text) in [(1.02, "1.02"), (60.0, "60"), (0.0, "0"), (2.5, "2.5")] {
+            assert_eq!(precise(value), text);
+        }
+    }
+}
