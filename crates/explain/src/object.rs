@@ -66,7 +66,7 @@ pub const KINDS: &[KnownKind] = &[
     known::<BMCEventSubscription>(&["bes", "bmcevent"]),
     known::<HostClaim>(&[]),
     known::<HostNetworkAttachment>(&[]),
-    known::<BareMetalSwitch>(&[]),
+    known::<BareMetalSwitch>(&["bms"]),
     known::<MachineDeployment>(&["md"]),
     known::<MachineSet>(&["ms"]),
     known::<KubeadmControlPlane>(&["kcp"]),
@@ -156,7 +156,7 @@ impl ObjectId {
     /// Whether no controller of this project serves the kind.
     #[must_use]
     pub(crate) fn is_unserved(&self) -> bool {
-        self.is::<HostClaim>() || self.is::<HostNetworkAttachment>() || self.is::<BareMetalSwitch>()
+        self.is::<HostClaim>() || self.is::<HostNetworkAttachment>()
     }
 
     /// Its kind, if the content is understood.

@@ -106,12 +106,28 @@ pub const VARIABLES: &[Variable] = &[
     variable(
         "IRONIC_NETWORKING_ENABLED",
         "false",
-        "Rejected: the configuration of switches is not supported yet",
+        "Write BareMetalSwitches to the Secrets that Ironic's networking service reads. Experimental; requires the three \
+         `IRONIC_SWITCH_*`",
     ),
     variable(
         "IRONIC_SKIP_CLIENT_SAN_VERIFY",
         "false",
         "Rejected: certificates are verified completely or, with `IRONIC_INSECURE`, not at all",
+    ),
+    variable(
+        "IRONIC_SWITCH_CONFIGS_SECRET",
+        "",
+        "Secret with the file of the switches, in the namespace of each switch. It must exist",
+    ),
+    variable(
+        "IRONIC_SWITCH_CREDENTIALS_PATH",
+        "",
+        "Folder in which Ironic has the files of that Secret",
+    ),
+    variable(
+        "IRONIC_SWITCH_CREDENTIALS_SECRET",
+        "",
+        "Secret with the private keys of the switches, in the namespace of each switch. It must exist",
     ),
     variable(
         "LEASE_DURATION_SECONDS",

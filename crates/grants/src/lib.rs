@@ -9,7 +9,9 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Event;
 use metal3_capm3::cluster::sources::EndpointSources;
 use metal3_capm3::needs::{Data, HostOwners, Machines, Remediations};
-use metal3_hosts::needs::{AgentImages, DataImages, Hosts, IronicResource, OwnedByHosts, Subscriptions, UnservedKinds};
+use metal3_hosts::needs::{
+    AgentImages, DataImages, Hosts, IronicResource, OwnedByHosts, Subscriptions, Switches, UnservedKinds,
+};
 use metal3_ipam::needs::Ipam;
 use metal3_runtime::access::{Permission, Role};
 use metal3_runtime::{guard, role};
@@ -95,6 +97,7 @@ pub fn hosts() -> Vec<(Scope, BTreeSet<Permission>)> {
         .chain(Subscriptions::permissions())
         .chain(DataImages::permissions())
         .chain(IronicResource::permissions())
+        .chain(Switches::permissions())
         .chain(UnservedKinds::permissions())
         .chain(Admission::permissions());
     product(needs.collect(), guard::HOSTS)

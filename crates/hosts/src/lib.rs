@@ -16,8 +16,10 @@ pub mod needs;
 pub mod node;
 pub mod plan;
 pub mod reconciler;
+mod secret_use;
 pub mod settings;
 pub mod subscription;
+pub mod switches;
 #[cfg(test)]
 mod tests;
 pub mod unserved;

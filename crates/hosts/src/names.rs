@@ -261,6 +261,28 @@ pub mod image_reason {
     }
 }
 
+/// Reasons of the condition of BareMetalSwitches. Equal to those of the Go manager where it has one.
+pub mod switch_reason {
+    use metal3_domain::reasons;
+
+    reasons! {
+        /// Condition: the Secrets for Ironic have the switch.
+        pub(crate) RECONCILED = "Reconciled";
+        /// Condition: the switch has no usable login.
+        pub(crate) CREDENTIAL_ERROR = "CredentialError";
+        /// Condition: a value of the spec cannot be in the file.
+        pub(crate) INVALID = "SwitchInvalid";
+        /// Condition: the Secrets for Ironic are full.
+        pub(crate) TOO_LARGE = "TooManySwitches";
+        /// Condition: a Secret for Ironic does not exist.
+        pub(crate) OUTPUT_MISSING = "SwitchSecretMissing";
+        /// Condition: the API server refuses to change a Secret for Ironic.
+        pub(crate) OUTPUT_REFUSED = "SwitchSecretRefused";
+        /// Condition: the login or a Secret for Ironic cannot be read.
+        pub(crate) STATE_UNKNOWN = "StateUnknown";
+    }
+}
+
 /// Reasons about kinds without a controller, and why a finalizer of the Go manager stays on their objects.
 pub mod unserved_reason {
     use metal3_domain::reasons;

@@ -66,6 +66,14 @@ role! {
 }
 
 role! {
+    /// Switches, with `IRONIC_NETWORKING_ENABLED`: their logins are read by name, and written to two Secrets that exist.
+    pub struct Switches {
+        BareMetalSwitch: Get, List, Watch, PatchStatus;
+        Secret: Get, List, Watch, Patch;
+    }
+}
+
+role! {
     /// The `Ironic` resource that `IRONIC_NAME` names, and the Secrets that it names.
     pub struct IronicResource {
         Ironic: List, Watch;

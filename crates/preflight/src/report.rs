@@ -53,7 +53,7 @@ pub fn report(facts: Facts) -> Report {
             findings.extend(facts.environment.iter().cloned());
             findings.extend(hosts::findings(&facts));
             findings.extend(machines::findings(&facts.objects));
-            findings.extend(unserved::findings(&facts.objects));
+            findings.extend(unserved::findings(&facts.objects, &facts.given));
             findings.extend(rights::findings(&facts.accounts));
             findings.extend(admission::findings(&facts.objects));
             findings

@@ -8,10 +8,14 @@ use metal3_api::metal3::v1alpha1::{
 
 use serde_json::Value;
 
+use crate::facts::Given;
 use crate::finding::{Decision, Finding};
 use crate::objects::{Objects, name};
 
-pub(crate) fn findings(objects: &Objects) -> Vec<Finding> {
+/// The variable that makes a controller of switches run, here and in the Go manager.
+const NETWORKING: &str = "IRONIC_NETWORKING_ENABLED";
+
+pub(crate) fn findings(objects: &Objects, given: &[Given]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let delete = "delete it before the switch, or keep the Go manager";
     findings.extend(each::<HostClaim>(objects, Decision::No, delete));
@@ -22,11 +26,34 @@ pub(crate) fn findings(objects: &Objects) -> Vec<Finding> {
     findings.extend(each::<HostUpdatePolicy>(objects, Decision::Go, ""));
     findings.extend(each::<HostDeployPolicy>(objects, Decision::Go, ""));
     findings.extend(each::<HostNetworkAttachment>(objects, Decision::Go, ""));
-    let switches = "its ports are configured no more; keep the Go manager if they must be";
-    findings.extend(each::<BareMetalSwitch>(objects, Decision::Go, switches));
+    let variables = given.iter().flat_map(|given| &given.variables);
+    let mut networking = variables.filter(|variable| variable.name == NETWORKING);
+    match networking.any(|variable| !is_off(variable.value.as_deref().unwrap_or("true"))) {
+        true => findings.extend(objects.documents::<BareMetalSwitch>().iter().filter_map(switch)),
+        false => {
+            let switches = "it is served with IRONIC_NETWORKING_ENABLED only, as by the Go manager";
+            findings.extend(each::<BareMetalSwitch>(objects, Decision::Go, switches));
+        }
+    }
     findings.extend(undecodable::<HardwareData>(objects));
     findings.extend(undecodable::<FirmwareSchema>(objects));
     findings
+}
+
+fn is_off(value: &str) -> bool {
+    ["", "0", "f", "F", "false", "FALSE", "False"].contains(&value.trim())
+}
+
+/// A switch that the Go manager serves, and this program does not.
+fn switch(document: &Value) -> Option<Finding> {
+    let at = |place: &str| document.pointer(place).and_then(Value::as_str).unwrap_or_default();
+    let named = at("/spec/credentials/namespace");
+    let is_elsewhere = !named.is_empty() && named != at("/metadata/namespace");
+    let what = format!("names a Secret of the namespace {named}, which is not read: the switch would be left out");
+    let cure = "create the Secret in the namespace of the switch, with the label environment.metal3.io: baremetal, and name it there";
+    is_elsewhere.then(|| {
+        Finding::new(Decision::No, name::<BareMetalSwitch>(document), what, cure).row("switch-credentials-secret")
+    })
 }
 
 /// Kinds that have no admission rules, which would say it.

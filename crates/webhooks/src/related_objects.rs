@@ -45,6 +45,12 @@ pub trait RelatedObjects: Send + Sync {
         None
     }
 
+    /// Whether a controller serves a kind of the host operator that needs a setting, so that no warning about it is true.
+    fn serves(&self, kind: &str) -> bool {
+        let _ = kind;
+        false
+    }
+
     /// Whether a user has a right. An error is the reason why it is unknown.
     fn may<'a>(&'a self, question: &'a AccessQuestion) -> Decision<'a> {
         let _ = question;

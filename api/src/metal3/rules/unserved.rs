@@ -13,7 +13,7 @@ macro_rules! unserved {
 }
 
 unserved! {
-    BareMetalSwitch: "no switch is configured";
+    BareMetalSwitch: "no switch is configured without IRONIC_NETWORKING_ENABLED";
     HostDeployPolicy: "no HostClaim is served";
     HostUpdatePolicy: "no setting and no firmware of a machine in use is changed";
 }

@@ -17,6 +17,7 @@ mod row;
 mod settings;
 mod shared;
 mod subscriptions;
+mod switches;
 mod templates;
 mod unserved;
 
@@ -51,6 +52,8 @@ pub enum Area {
     Subscriptions,
     /// DataImage.
     DataImages,
+    /// BareMetalSwitch.
+    Switches,
     /// The kinds of hosts that have no controller.
     Unserved,
     /// IPPool, IPClaim and IPAddress.
@@ -61,7 +64,7 @@ pub enum Area {
 
 impl Area {
     /// All areas, in the order of the index.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Shared,
         Self::Clusters,
         Self::Machines,
@@ -74,6 +77,7 @@ impl Area {
         Self::AgentImages,
         Self::Subscriptions,
         Self::DataImages,
+        Self::Switches,
         Self::Unserved,
         Self::Addresses,
         Self::Process,
@@ -95,6 +99,7 @@ impl Area {
             Self::AgentImages => agent_images::ROWS,
             Self::Subscriptions => subscriptions::ROWS,
             Self::DataImages => data_images::ROWS,
+            Self::Switches => switches::ROWS,
             Self::Unserved => unserved::ROWS,
             Self::Addresses => addresses::ROWS,
             Self::Process => process::ROWS,
@@ -117,6 +122,7 @@ impl Area {
             Self::AgentImages => "agent-images",
             Self::Subscriptions => "event-subscriptions",
             Self::DataImages => "data-images",
+            Self::Switches => "switches",
             Self::Unserved => "kinds-without-controller",
             Self::Addresses => "addresses",
             Self::Process => "process",
@@ -139,6 +145,7 @@ impl Area {
             Self::AgentImages => "PreprovisioningImage",
             Self::Subscriptions => "BMCEventSubscription",
             Self::DataImages => "DataImage",
+            Self::Switches => "BareMetalSwitch",
             Self::Unserved => "PreprovisioningImage, and other kinds without a controller",
             Self::Addresses => "IPPool, IPClaim, IPAddress, IPAddressClaim",
             Self::Process => "The program",

@@ -24,8 +24,8 @@ use metal3_api::infrastructure::v1beta2::{
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::{
-    BMCEventSubscription, BareMetalHost, DataImage, HardwareData, HostFirmwareComponents, HostFirmwareSettings,
-    PreprovisioningImage,
+    BMCEventSubscription, BareMetalHost, BareMetalSwitch, DataImage, HardwareData, HostFirmwareComponents,
+    HostFirmwareSettings, PreprovisioningImage,
 };
 use metal3_domain::uri::public_text;
 use serde_json::Value;
@@ -225,6 +225,7 @@ impl Walk<'_> {
             at if at.is::<IPAddress>() => self.stated(at, Area::Addresses),
             at if at.is::<HardwareData>() => self.stated(at, Area::Hosts),
             at if at.is::<PreprovisioningImage>() => self.agent_image(at),
+            at if at.is::<BareMetalSwitch>() => self.switch(at),
             at if at.is_unserved() => self.unserved(at),
             at if at.is::<MachineDeployment>() => self.machine_deployment(at),
             at if at.kind == SECRET.kind && at.group == SECRET.group => self.secret(at),

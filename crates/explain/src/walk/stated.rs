@@ -23,9 +23,10 @@ use crate::table::{Actor, Area, Severity};
 use crate::values::{name, text};
 
 /// The conditions of these kinds that state a problem.
-const ORDER: [Bad; 6] = [
+const ORDER: [Bad; 7] = [
     ("Error", ConditionStatus::True),
     ("Valid", ConditionStatus::False),
+    ("Valid", ConditionStatus::Unknown),
     ("Associated", ConditionStatus::False),
     ("Synchronized", ConditionStatus::False),
     ("Provisioned", ConditionStatus::False),
@@ -74,6 +75,19 @@ impl Walk<'_> {
             .is_some_and(|all| !all.is_empty());
         if !self.push_stated(at, Area::Unserved, &object) && !has_status {
             let message = "its status is empty, and no controller of this program serves the kind";
+            self.push(reason_link(at, Area::Unserved, "KindUnserved", message, None));
+        }
+        Ok(None)
+    }
+
+    /// A switch, which is served with a setting: with the first status.
+    pub(crate) fn switch(&mut self, at: &ObjectId) -> Result<Next, End> {
+        let Some(object) = self.answer(Read::Object(at.clone()))?.into_iter().next() else {
+            return Err(self.absent(at));
+        };
+        let has_conditions = !conditions(&object).is_empty();
+        if !self.push_stated(at, Area::Switches, &object) && !has_conditions {
+            let message = "its status is empty, and no controller serves the kind without IRONIC_NETWORKING_ENABLED";
             self.push(reason_link(at, Area::Unserved, "KindUnserved", message, None));
         }
         Ok(None)

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube_core::PartialObjectMeta;
-use metal3_api::metal3::names::{ENVIRONMENT_BAREMETAL, ENVIRONMENT_LABEL, SECRET_FINALIZER};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationalStatus, ProvisioningState};
 use metal3_domain::uri::without_logins;
 use metal3_ironic::Error;
@@ -17,10 +16,10 @@ use metal3_runtime::plan::Observed;
 use metal3_runtime::write::{NoCache, Writer};
 
 use super::facts::{Bar, Details, Facts, Failure, FailureClass, Headers, HostView, List, NodeView, Read, Wanted};
-use crate::facts::Read as HostRead;
 use crate::live::{GoManagerCheck, NodeSearch, Reading, Search, host_key};
 use crate::needs::Subscriptions;
 use crate::plan::object::is_moving;
+use crate::secret_use::{Use, use_of};
 use crate::settings::BmcSecrets;
 
 /// A BMC has some tens of subscriptions at most. Of more than these the details are not read.
@@ -146,19 +145,10 @@ impl Observer {
             Observed::Absent => return Reading::Known(Headers::Absent),
             Observed::Unknown(why) => return Reading::Failed(why.to_string()),
         };
-        let labels = meta.metadata.labels.as_ref();
-        let label = labels.and_then(|labels| labels.get(ENVIRONMENT_LABEL));
-        let is_labelled = label.is_some_and(|value| value == ENVIRONMENT_BAREMETAL);
-        if !is_labelled && self.bmc_secrets != BmcSecrets::Any {
-            return Reading::Known(Headers::Unlabelled);
-        }
-        let mut finalizers = meta.metadata.finalizers.iter().flatten();
-        if finalizers.any(|name| name == SECRET_FINALIZER) {
-            return Reading::Known(Headers::OtherUse);
-        }
-        match self.is_of_host(&key) {
-            Reading::Known(false) => {}
-            Reading::Known(true) => return Reading::Known(Headers::OtherUse),
+        match use_of(&key, &meta, self.bmc_secrets, &self.hosts) {
+            Reading::Known(Use::Free) => {}
+            Reading::Known(Use::Unlabelled) => return Reading::Known(Headers::Unlabelled),
+            Reading::Known(Use::Host) => return Reading::Known(Headers::OtherUse),
             Reading::Failed(why) => return Reading::Failed(why),
             Reading::NotRead => return Reading::NotRead,
         }
@@ -175,35 +165,6 @@ impl Observer {
             Ok(Observed::Unknown(why)) => Reading::Failed(why.to_string()),
             Err(fault) => Reading::Failed(fault.category().to_owned()),
         }
-    }
-
-    /// Whether a host names the Secret. The Go manager labels all that it reads, those with data of machines too.
-    fn is_of_host(&self, secret: &Key) -> Reading<bool> {
-        let names = |host: &BareMetalHost| {
-            let registry = host
-                .spec
-                .image
-                .as_ref()
-                .and_then(|image| image.oci_auth_secret_name.as_deref());
-            let mut named = HostRead::SECRETS
-                .into_iter()
-                .filter_map(|which| which.secret_name(host))
-                .chain(registry);
-            named.any(|name| name == secret.name)
-        };
-        self.hosts.read(|cache| {
-            if cache.in_namespace(&secret.namespace).any(|host| names(host)) {
-                return Reading::Known(true);
-            }
-            let unreadable = cache.unreadable().find(|host| host.namespace == secret.namespace);
-            match unreadable {
-                Some(host) => Reading::Failed(format!(
-                    "BareMetalHost {} cannot be decoded, and may name it",
-                    host.name
-                )),
-                None => Reading::Known(false),
-            }
-        })
     }
 
     /// The version of the Secret with the headers, as cached.

@@ -81,6 +81,8 @@ pub struct Parts {
     pub plain_node_names: bool,
     /// Whether images of agents are built for hosts, so that their kind is served.
     pub builds_agent_images: bool,
+    /// Whether switches are configured, so that their kind is served.
+    pub serves_switches: bool,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The event recorder.
@@ -115,6 +117,7 @@ pub fn controllers(parts: Parts, writer: &Writer<UnservedKinds>) -> Running {
             namespace: parts.namespace,
             events: parts.events,
             builds_agent_images: parts.builds_agent_images,
+            serves_switches: parts.serves_switches,
         },
         caches,
     }

@@ -35,13 +35,16 @@ pub(super) struct Report {
     pub(super) namespace: Option<String>,
     pub(super) events: EventRecorder,
     pub(super) builds_agent_images: bool,
+    pub(super) serves_switches: bool,
 }
 
 impl Report {
     /// Reports every kind. A kind that is watched is reported after its first list, and waits for no other one.
     pub(super) async fn send(&self, caches: &Caches) {
         let listed = async {
-            self.listed::<BareMetalSwitch>().await;
+            if !self.serves_switches {
+                self.listed::<BareMetalSwitch>().await;
+            }
             self.listed::<HostClaim>().await;
             self.listed::<HostDeployPolicy>().await;
             self.listed::<HostNetworkAttachment>().await;

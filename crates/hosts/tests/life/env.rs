@@ -19,6 +19,7 @@ use metal3_hosts::reconciler::caches::Caches;
 use metal3_hosts::reconciler::{DeprovisionBudget, Parts, controller};
 use metal3_hosts::settings::Settings;
 use metal3_hosts::subscription;
+use metal3_hosts::switches;
 use metal3_hosts::unserved;
 use metal3_ironic::Client;
 use metal3_ironic::endpoint::{Endpoint, Settings as IronicSettings};
@@ -68,6 +69,8 @@ pub(crate) struct Setup {
     pub(crate) data_images: bool,
     /// The configured agents, with `--build-preprov-image`; the controller of images runs, too.
     pub(crate) agent_images: Option<Ramdisks>,
+    /// Where switches are written; the controller of switches runs, too.
+    pub(crate) switches: Option<switches::Outputs>,
     /// Whether a node with the name of the host alone is the host's.
     pub(crate) plain_node_names: bool,
     /// How far the clock of Ironic is ahead.
@@ -85,6 +88,7 @@ impl Default for Setup {
             subscriptions: false,
             data_images: false,
             agent_images: None,
+            switches: None,
             plain_node_names: false,
             ironic_ahead: TimeDelta::zero(),
         }
@@ -154,6 +158,7 @@ impl TestEnv {
             subscriptions: setup.subscriptions,
             data_images: setup.data_images,
             agent_images: setup.agent_images,
+            switches: setup.switches,
             plain_node_names: setup.plain_node_names,
         };
         let (mut killed, mut crashed) = (interceptor.kills(), cluster.crashes());
@@ -350,6 +355,7 @@ pub(crate) struct Program {
     pub(crate) subscriptions: bool,
     pub(crate) data_images: bool,
     pub(crate) agent_images: Option<Ramdisks>,
+    pub(crate) switches: Option<switches::Outputs>,
     pub(crate) plain_node_names: bool,
 }
 
@@ -379,6 +385,9 @@ impl Program {
         }
         if let Some(ramdisks) = &self.agent_images {
             self.start_agent_images(&mut tasks, &caches, ramdisks.clone());
+        }
+        if let Some(outputs) = &self.switches {
+            self.start_switches(&mut tasks, &caches, outputs.clone());
         }
         let metrics = Metrics::new();
         self.metrics.lock().clone_from(&metrics);
@@ -466,6 +475,27 @@ impl Program {
         });
     }
 
+    fn start_switches(&self, tasks: &mut JoinSet<()>, of_hosts: &Caches, outputs: switches::Outputs) {
+        let (caches, stop) = (switches::Caches::default(), CancellationToken::new());
+        let parts = switches::Parts {
+            client: self.client.clone(),
+            caches: caches.clone(),
+            of_hosts: of_hosts.clone(),
+            outputs,
+            bmc_secrets: self.settings().bmc_secrets,
+            clock: Arc::clone(&self.clock),
+            metrics: Metrics::new(),
+        };
+        let controller = switches::controller(parts, Writer::new(self.client.clone(), Mode::Perform));
+        let watches = caches.watches(&WatchConfig::everywhere(&self.client, &self.clock, &stop));
+        for task in watches.into_tasks() {
+            tasks.spawn(task);
+        }
+        tasks.spawn(async move {
+            controller.run(stop).await;
+        });
+    }
+
     fn start_agent_images(&self, tasks: &mut JoinSet<()>, of_hosts: &Caches, ramdisks: Ramdisks) {
         let parts = agent_image::Parts {
             caches: of_hosts.clone(),
@@ -489,6 +519,7 @@ impl Program {
             go_manager: self.go_manager(),
             plain_node_names: self.plain_node_names,
             builds_agent_images: self.agent_images.is_some(),
+            serves_switches: self.switches.is_some(),
             clock: Arc::clone(&self.clock),
             events,
             metrics: Metrics::new(),

@@ -2,12 +2,14 @@
 //! edited once. An error contains a value only where it cannot be a secret.
 
 mod ramdisks;
+mod switches;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use metal3_hosts::ironic_resource::Followed;
 use metal3_hosts::node::NodeSettings;
+use metal3_hosts::switches::Outputs;
 use metal3_ironic::endpoint::{Ca, ClientCertificate, Endpoint, Login, Settings, Trust};
 use metal3_ironic::slots::DEFAULT_LIMIT;
 
@@ -74,6 +76,8 @@ pub struct Environment {
     pub ironic: IronicSource,
     /// Settings of nodes.
     pub node: NodeSettings,
+    /// Where the switches are written, if they are configured.
+    pub switches: Option<Outputs>,
     /// The only watched namespace, if set.
     pub namespace: Option<String>,
     /// How many hosts may load the provisioning network at once.
@@ -113,6 +117,7 @@ impl Environment {
         };
         let ironic = reader.ironic();
         let node = reader.node();
+        let switches = reader.switches();
         let namespace = reader.namespace();
         let slots = reader.number("PROVISIONING_LIMIT", 0);
         let workers = reader.number("BMO_CONCURRENCY", 1);
@@ -122,6 +127,7 @@ impl Environment {
             Some(ironic) => Ok(Self {
                 ironic,
                 node,
+                switches,
                 namespace,
                 slots: slots.unwrap_or(DEFAULT_LIMIT),
                 workers,
@@ -335,19 +341,13 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
         number
     }
 
-    /// Rejects variables whose effect is not implemented.
+    /// Rejects a variable whose effect is not implemented.
     fn reject_unsupported(&mut self) {
-        for (variable, why) in [
-            (
-                "IRONIC_SKIP_CLIENT_SAN_VERIFY",
-                "verification of certificates is complete or, with IRONIC_INSECURE, off; give Ironic a certificate for \
-                 the name in IRONIC_ENDPOINT",
-            ),
-            ("IRONIC_NETWORKING_ENABLED", "switches are not configured yet; unset it"),
-        ] {
-            if self.switch(variable) {
-                self.wrong(variable, why);
-            }
+        const VARIABLE: &str = "IRONIC_SKIP_CLIENT_SAN_VERIFY";
+        if self.switch(VARIABLE) {
+            let why = "verification of certificates is complete or, with IRONIC_INSECURE, off; give Ironic a certificate \
+                       for the name in IRONIC_ENDPOINT";
+            self.wrong(VARIABLE, why);
         }
     }
 
@@ -361,7 +361,8 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
         let given = ignored
             .iter()
             .chain(by_name.filter(|_| is_named))
-            .chain(by_endpoint.filter(|_| !is_named));
+            .chain(by_endpoint.filter(|_| !is_named))
+            .chain(switches::DEPENDENT.iter().filter(|_| !self.has_networking()));
         let given = given.filter(|(variable, _)| self.text(variable).is_some());
         given.map(|(variable, why)| format!("{variable} {why}")).collect()
     }

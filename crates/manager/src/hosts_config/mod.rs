@@ -12,6 +12,7 @@ use metal3_domain::clock::Clock;
 use metal3_hosts::ironic_resource::Followed;
 use metal3_hosts::reconciler::DeprovisionBudget;
 use metal3_hosts::settings::{BmcSecrets, Settings};
+use metal3_hosts::switches::Outputs;
 use metal3_ironic::{Client, SetupError};
 
 use metal3_flags::Options;
@@ -52,6 +53,8 @@ pub struct HostsConfig {
     pub ironic_resource: Option<Followed>,
     /// Settings of decisions.
     pub settings: Settings,
+    /// Where the switches are written, if they are configured.
+    pub switches: Option<Outputs>,
     /// The only watched namespace, if the environment sets one.
     pub namespace: Option<String>,
     /// How many provisioned hosts may be deprovisioned in a period.
@@ -116,6 +119,7 @@ impl HostsConfig {
                 feed_recheck: metal3_hosts::settings::FEED_RECHECK,
                 node,
             },
+            switches: environment.switches,
             namespace: environment.namespace,
             deprovision_budget: DeprovisionBudget {
                 limit: options.deprovision_budget,

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use metal3_api::kind::Kind as _;
 use metal3_api::metal3::names::GROUP;
-use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, BareMetalSwitch};
 use metal3_grants::Admission;
 use metal3_hosts::agent_image::{self, ImageReconciler};
 use metal3_hosts::data_image;
 use metal3_hosts::ironic_resource;
-use metal3_hosts::needs::{AgentImages, DataImages, Hosts, Subscriptions, UnservedKinds};
+use metal3_hosts::needs::{AgentImages, DataImages, Hosts, Subscriptions, Switches, UnservedKinds};
 use metal3_hosts::reconciler::caches::Caches;
 use metal3_hosts::reconciler::{Parts, controller};
 use metal3_hosts::subscription;
+use metal3_hosts::switches::{self, SwitchReconciler};
 use metal3_hosts::unserved;
 use metal3_runtime::admin::SubjectReviewer;
 use metal3_runtime::cache::SharedCache;
@@ -19,7 +21,7 @@ use metal3_runtime::events::{EventRecorder, Publisher};
 use metal3_runtime::guard;
 use metal3_runtime::lease::HOSTS_LEASE;
 use metal3_runtime::watch::Scope;
-use metal3_runtime::work::Controller;
+use metal3_runtime::work::{Controller, Reconciler};
 use metal3_runtime::write::Writer;
 use metal3_webhooks::destinations::Destinations;
 use metal3_webhooks::guarded::AccessQuestion;
@@ -70,11 +72,17 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
         Some(followed) => watches.chain(others.ironic.watches(&watch_config, followed)),
         None => watches,
     };
+    let watches = match &metal.switches {
+        Some(_) => watches.chain(others.switches.watches(&watch_config)),
+        None => watches,
+    };
+    let serves_switches = metal.switches.is_some();
     let task = controllers(session, (caches, others), write_access, metal);
     let reviewed_by = ReviewedBy {
         rights: SubjectReviewer::new::<Admission>(&session.client),
         destinations: session.destinations(),
         hosts: KnownHosts { known, only },
+        serves_switches,
     };
     Ok(Running {
         related_objects: Arc::new(reviewed_by),
@@ -86,6 +94,7 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
 #[derive(Default)]
 struct OtherCaches {
     subscriptions: subscription::Caches,
+    switches: switches::Caches,
     unserved: unserved::Caches,
     ironic: ironic_resource::Caches,
 }
@@ -96,6 +105,8 @@ struct ReviewedBy {
     rights: SubjectReviewer,
     destinations: Destinations,
     hosts: KnownHosts,
+    /// Whether switches are configured (`IRONIC_NETWORKING_ENABLED`).
+    serves_switches: bool,
 }
 
 /// The hosts, for the webhook of attachments.
@@ -128,6 +139,10 @@ impl RelatedObjects for ReviewedBy {
         Some(&self.destinations)
     }
 
+    fn serves(&self, kind: &str) -> bool {
+        self.serves_switches && kind == BareMetalSwitch::KIND
+    }
+
     fn may<'a>(&'a self, question: &'a AccessQuestion) -> Decision<'a> {
         Box::pin(async {
             let decision = self.rights.may(question.user.clone(), question.right.clone()).await;
@@ -156,7 +171,27 @@ fn image_controller(
     parts.map(|parts| agent_image::controller(parts, writer))
 }
 
-async fn run_if_any(controller: Option<Controller<ImageReconciler>>, stop: CancellationToken) {
+/// The controller of switches, with `IRONIC_NETWORKING_ENABLED`.
+fn switch_controller(
+    session: &Session,
+    (of_hosts, caches): (&Caches, switches::Caches),
+    write_access: &WriteAccess,
+    metal: &HostsConfig,
+) -> Option<Controller<SwitchReconciler>> {
+    let parts = switches::Parts {
+        client: write_access.client.clone(),
+        caches,
+        of_hosts: of_hosts.clone(),
+        outputs: metal.switches.clone()?,
+        bmc_secrets: metal.settings.bmc_secrets,
+        clock: Arc::clone(&session.clock),
+        metrics: session.metrics.clone(),
+    };
+    let writer: Writer<Switches> = Writer::new(write_access.client.clone(), session.mode());
+    Some(switches::controller(parts, writer))
+}
+
+async fn run_if_any<C: Reconciler>(controller: Option<Controller<C>>, stop: CancellationToken) {
     if let Some(controller) = controller {
         controller.run(stop).await;
     }
@@ -201,6 +236,7 @@ fn unserved_parts(
         go_manager: Arc::clone(&write_access.go_manager),
         plain_node_names: metal.settings.plain_node_names,
         builds_agent_images: metal.settings.builds_agent_images,
+        serves_switches: metal.switches.is_some(),
         clock: Arc::clone(&session.clock),
         events,
         metrics: session.metrics.clone(),
@@ -245,6 +281,7 @@ fn controllers(
     let of_unserved = unserved_parts(session, others.unserved, &write_access, &metal, events.clone());
     let of_ironic = ironic_parts(others.ironic, &write_access, &metal);
     let agent_images = image_controller(session, &caches, &write_access, &metal);
+    let of_switches = switch_controller(session, (&caches, others.switches), &write_access, &metal);
     let subscription_writer: Writer<Subscriptions> = Writer::new(write_access.client.clone(), session.mode());
     let data_image_writer: Writer<DataImages> = Writer::new(write_access.client.clone(), session.mode());
     let unserved_writer: Writer<UnservedKinds> = Writer::new(write_access.client.clone(), session.mode());
@@ -274,7 +311,10 @@ fn controllers(
             subscriptions.run(stop.clone()),
             data_images.run(stop.clone()),
         );
-        let of_images = run_if_any(agent_images, stop.clone());
+        let of_images = futures::future::join(
+            run_if_any(agent_images, stop.clone()),
+            run_if_any(of_switches, stop.clone()),
+        );
         let follow_ironic = follow_if_any(of_ironic, stop.clone());
         let work = futures::future::join4(of_hosts, of_images, follow_ironic, unserved.run(stop));
         Box::pin(run_then_drain(work, publisher.run()))

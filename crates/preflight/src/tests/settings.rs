@@ -29,7 +29,7 @@ fn settings_of_a_go_manager_are_printed_as_those_of_this_program_each_missing_on
         variable("IRONIC_ENDPOINT", Some("https://u:hunter2@ironic:6385"), map()),
         variable("LEASE_DURATION_SECONDS", None, Source::Secret("timings".to_owned())),
         variable("CAPM3_FAST_TRACK", Some("true"), map()),
-        variable("IRONIC_NETWORKING_ENABLED", Some("true"), map()),
+        variable("IRONIC_SKIP_CLIENT_SAN_VERIFY", Some("true"), map()),
         variable("WORKERS", Some("4"), Source::Deployment),
         variable("DEPLOY_*", None, Source::Secret("images".to_owned())),
     ];
@@ -37,8 +37,8 @@ fn settings_of_a_go_manager_are_printed_as_those_of_this_program_each_missing_on
         deployment: "sys/baremetal-operator-controller-manager".to_owned(),
         variables,
         without_effect: vec![(
-            "IRONIC_NETWORKING_ENABLED".to_owned(),
-            "switches are not configured yet".to_owned(),
+            "IRONIC_SKIP_CLIENT_SAN_VERIFY".to_owned(),
+            "verification is complete".to_owned(),
         )],
     };
     let arguments = [
@@ -63,7 +63,7 @@ fn settings_of_a_go_manager_are_printed_as_those_of_this_program_each_missing_on
         "    # POD_NAMESPACE: keep the reference to the field metadata.namespace of the Pod\n",
         "    # without --hostclaims: --hostclaims: is a flag of the controllers hosts: HostClaims are not served",
         "    # without CAPM3_FAST_TRACK: no controller of this program reads it\n",
-        "    # without IRONIC_NETWORKING_ENABLED: switches are not configured yet\n",
+        "    # without IRONIC_SKIP_CLIENT_SAN_VERIFY: verification is complete\n",
         "    # without WORKERS: no controller of this program reads it\n",
     ] {
         assert!(text.contains(line), "{line}: {text}");
@@ -192,6 +192,36 @@ fn kinds_that_have_no_controller_here_stop_no_switch_unless_something_waits_for_
         about(forward::<HardwareData>(json!({ "spec": {} })), "HardwareData"),
         []
     );
+}
+
+#[test]
+fn switch_is_served_where_the_go_manager_serves_it_unless_its_login_is_in_another_namespace() {
+    let served = |credentials: Value, value: Option<&str>| {
+        let document =
+            json!({ "metadata": { "name": "one", "namespace": "metal" }, "spec": { "credentials": credentials } });
+        let name = "baremetal-operator-controller-manager";
+        let given = Given {
+            deployment: format!("sys/{name}"),
+            variables: vec![variable("IRONIC_NETWORKING_ENABLED", value, Source::Deployment)],
+            ..Given::default()
+        };
+        let found = about(
+            Facts {
+                given: vec![given],
+                ..forward::<BareMetalSwitch>(document)
+            },
+            "BareMetalSwitch metal/one",
+        );
+        found.into_iter().map(|(decision, _)| decision).collect::<Vec<_>>()
+    };
+    let (own, other) = (json!({ "name": "a" }), json!({ "name": "a", "namespace": "other" }));
+    for value in [Some("true"), Some("1"), None] {
+        assert_eq!(served(own.clone(), value), []);
+        assert_eq!(served(other.clone(), value), [Decision::No]);
+    }
+    for value in [Some("false"), Some("0"), Some("")] {
+        assert_eq!(served(other.clone(), value), [Decision::Go], "as by the Go manager");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Mutation and validation of a request by the rules of a hook.
 
 use k8s_openapi::api::authorization::v1::ResourceAttributes;
-use metal3_api::rules::{Operation, ReviewError};
+use metal3_api::rules::{Operation, ReviewError, Unserved};
 use serde_json::Value;
 
 use super::request::{AdmissionRequest, is_name, short_name};
@@ -103,6 +103,9 @@ fn validate(
     let documents = (request.old_object, request.object);
     let malformed = |error: ReviewError| Refusal::malformed(reviewer, name(request), &error.to_string());
     let mut decision = (reviewer.review)(request.operation, documents.0, documents.1).map_err(malformed)?;
+    if related_objects.serves(reviewer.kind) {
+        decision.findings.retain(|finding| finding.rule != Unserved::ROW);
+    }
     let findings_of_related =
         related_objects::findings_of_related(reviewer, request.operation, documents, related_objects);
     decision.findings.extend(findings_of_related);

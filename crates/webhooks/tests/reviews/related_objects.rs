@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metal3_webhooks::related_objects::NoRelatedObjects;
+use metal3_webhooks::related_objects::{NoRelatedObjects, RelatedObjects};
 use metal3_webhooks::table::Task;
 use serde_json::{Value, json};
 
@@ -85,6 +85,28 @@ async fn unknown_hosts_cause_a_rejection() {
         message.contains("is not known") && message.contains("try again"),
         "{message}"
     );
+}
+
+#[tokio::test]
+async fn kind_that_a_setting_serves_gets_no_warning() {
+    struct Serves(bool);
+    impl RelatedObjects for Serves {
+        fn serves(&self, kind: &str) -> bool {
+            self.0 && kind == "BareMetalSwitch"
+        }
+    }
+    let hook = hook(Task::Validate, "BareMetalSwitch");
+    let switch = json!({
+        "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalSwitch",
+        "metadata": { "name": "one", "namespace": "metal" },
+        "spec": { "address": "192.0.2.1", "deviceType": "x", "macAddress": "52:54:00:00:00:01" },
+    });
+    for (is_served, warnings) in [(false, 1), (true, 0)] {
+        let response = reviewed(Serves(is_served), &hook, "CREATE", (None, Some(&switch))).await;
+        assert_eq!(response["allowed"], true);
+        let found = response["warnings"].as_array().map_or(0, Vec::len);
+        assert_eq!(found, warnings, "{response}");
+    }
 }
 
 fn pool(subnet: &str) -> Value {

@@ -100,13 +100,13 @@ fn identities<'a>(host: &Host<'a>) -> impl Iterator<Item = (FieldPath, &'a str, 
     host.new.spec.network_interfaces.iter().enumerate().map(identity)
 }
 
-/// differs: `kind-unserved`. The Go manager configures switches for them.
+/// differs: `kind-unserved`. The Go manager does not read them, either, and says nothing.
 pub(super) fn network_interfaces_are_unserved(host: &Host<'_>, findings: &mut Findings) {
     if !host.new.spec.network_interfaces.is_empty() {
         findings.warn(
             "spec.networkInterfaces",
-            "no controller of this program serves a HostNetworkAttachment: no switch is configured",
-            "connect the interfaces yourself, keep the Go manager (baremetal-operator) for them, or remove the field",
+            "no controller serves a HostNetworkAttachment: no switch is configured for it",
+            "connect the interfaces yourself, or remove the field",
         );
     }
 }

@@ -21,6 +21,14 @@ fn each_kind_that_can_wait_states_why() {
             "KindUnserved",
         ),
         (
+            of_host(
+                "BareMetalSwitch",
+                json!({ "status": { "conditions": conditions(&[("Valid", "Unknown", "StateUnknown")]) } }),
+            ),
+            "bms/h0",
+            "StateUnknown",
+        ),
+        (
             of_host("PreprovisioningImage", json!({})),
             "preprovisioningimage/h0",
             "NotYetReported",

@@ -239,7 +239,7 @@ fn an_invalid_value_is_reported_with_variable_and_fix() {
         ),
         ("WATCH_NAMESPACE", "a,b", "a process for each"),
         ("IRONIC_SKIP_CLIENT_SAN_VERIFY", "true", "a certificate for the name"),
-        ("IRONIC_NETWORKING_ENABLED", "true", "not configured yet"),
+        ("IRONIC_NETWORKING_ENABLED", "yes", "write true or false"),
     ] {
         // The first of two takes precedence.
         let faults = read(&[(variable, value), ENDPOINT], &[]).unwrap_err();
@@ -253,6 +253,50 @@ fn an_invalid_value_is_reported_with_variable_and_fix() {
             is_named(variable) || variable.starts_with("DEPLOY_"),
             "{variable}={value}: {text}"
         );
+    }
+}
+
+#[test]
+fn switches_are_configured_by_four_variables() {
+    let names = [
+        "IRONIC_SWITCH_CONFIGS_SECRET",
+        "IRONIC_SWITCH_CREDENTIALS_SECRET",
+        "IRONIC_SWITCH_CREDENTIALS_PATH",
+    ];
+    let given = |enabled: &'static str, values: [&'static str; 3]| {
+        let mut variables = vec![ENDPOINT, ("IRONIC_NETWORKING_ENABLED", enabled)];
+        variables.extend(names.into_iter().zip(values));
+        read(&variables, &[])
+    };
+    let valid = ["configs", "keys", "/etc/keys"];
+    for enabled in ["1", "t", "T", "true", "TRUE", "True"] {
+        let switches = given(enabled, valid).unwrap().switches.unwrap();
+        assert_eq!(
+            [&*switches.configs, &*switches.keys, &*switches.folder],
+            valid,
+            "{enabled}"
+        );
+    }
+    for enabled in ["", "0", "f", "F", "false", "FALSE", "False"] {
+        let read = given(enabled, valid).unwrap();
+        assert!(read.switches.is_none(), "{enabled}");
+        for name in names {
+            let is_it =
+                |text: &String| text.starts_with(&format!("{name} has no effect without IRONIC_NETWORKING_ENABLED"));
+            assert!(read.warnings.iter().any(is_it), "{name}: {:?}", read.warnings);
+        }
+    }
+    for (values, wrong) in [
+        (["", "", ""], &names[..]),
+        (["A_b", "keys", "/k"], &names[..1]),
+        (["same", "same", "/k"], &names[1..2]),
+        (["configs", "keys", "relative"], &names[2..]),
+        (["configs", "keys", "/a b"], &names[2..]),
+        (["configs", "keys", "/a\npassword=x"], &names[2..]),
+    ] {
+        let faults = given("true", values).unwrap_err();
+        let named: Vec<&str> = faults.iter().map(|fault| fault.variable).collect();
+        assert_eq!(named, wrong, "{values:?}");
     }
 }
 

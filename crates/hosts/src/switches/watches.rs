@@ -1,0 +1,56 @@
+//! The cache, and the namespaces that a change concerns.
+
+use std::collections::BTreeSet;
+
+use metal3_api::metal3::v1alpha1::{BareMetalHost, BareMetalSwitch};
+use metal3_runtime::cache::{Change, Index, Indexes, Key, SharedCache, SharedIndexes};
+use metal3_runtime::watch::{WatchConfig, WatchSet};
+
+use crate::needs::Switches;
+use crate::secret_use::secrets_of_host;
+
+/// The switches by namespace, and by the Secret with their login.
+#[derive(Default)]
+pub struct SwitchIndexes {
+    by_namespace: Index<String>,
+    by_secret: Index<Key>,
+}
+
+impl SwitchIndexes {
+    pub(super) fn in_namespace(&self, namespace: &str) -> bool {
+        self.by_namespace.get(&namespace.to_owned()).next().is_some()
+    }
+
+    pub(super) fn names(&self, secret: &Key) -> bool {
+        self.by_secret.get(secret).next().is_some()
+    }
+}
+
+impl Indexes<BareMetalSwitch> for SwitchIndexes {
+    fn replace(&mut self, key: &Key, old: Option<&BareMetalSwitch>, new: Option<&BareMetalSwitch>) {
+        let namespace = |_: &BareMetalSwitch| key.namespace.clone();
+        self.by_namespace.replace(key, old.map(namespace), new.map(namespace));
+        let secret = |one: &BareMetalSwitch| Some(key.sibling(one.spec.credentials.as_ref()?.name.as_deref()?));
+        self.by_secret.replace(key, old.and_then(secret), new.and_then(secret));
+    }
+}
+
+/// Switches. Clones share them.
+#[derive(Clone, Default)]
+pub struct Caches {
+    pub(super) switches: SharedCache<BareMetalSwitch, SharedIndexes<SwitchIndexes>>,
+}
+
+impl Caches {
+    /// The watch. The kind need not be installed.
+    #[must_use]
+    pub fn watches(&self, config: &WatchConfig) -> WatchSet<Switches> {
+        WatchSet::new(config).optional(&self.switches)
+    }
+}
+
+/// Whether the Secrets that a host names are others than before: one that a host uses is no login of a switch.
+pub(super) fn uses_other_secrets(change: &Change<'_, BareMetalHost>) -> bool {
+    let names = |host: &BareMetalHost| -> BTreeSet<String> { secrets_of_host(host).map(str::to_owned).collect() };
+    !change.is_same(|old, new| names(old) == names(new))
+}
