@@ -8,9 +8,9 @@ use metal3_api::metal3::v1alpha1::{
 
 use serde_json::Value;
 
-use crate::facts::Given;
 use crate::finding::{Decision, Finding};
 use crate::objects::{Objects, name};
+use crate::settings::Given;
 
 /// The variable that makes a controller of switches run, here and in the Go manager.
 const NETWORKING: &str = "IRONIC_NETWORKING_ENABLED";

@@ -197,8 +197,7 @@ fn kinds_that_have_no_controller_here_stop_no_switch_unless_something_waits_for_
 #[test]
 fn switch_is_served_where_the_go_manager_serves_it_unless_its_login_is_in_another_namespace() {
     let served = |credentials: Value, value: Option<&str>| {
-        let document =
-            json!({ "metadata": { "name": "one", "namespace": "metal" }, "spec": { "credentials": credentials } });
+        let document = json!({ "metadata": { "name": "one", "namespace": "metal" }, "spec": { "address": "192.0.2.1", "macAddress": "52:54:00:00:00:01", "deviceType": "x", "credentials": credentials } });
         let name = "baremetal-operator-controller-manager";
         let given = Given {
             deployment: format!("sys/{name}"),
@@ -210,7 +209,7 @@ fn switch_is_served_where_the_go_manager_serves_it_unless_its_login_is_in_anothe
                 given: vec![given],
                 ..forward::<BareMetalSwitch>(document)
             },
-            "BareMetalSwitch metal/one",
+            "BareMetalSwitch",
         );
         found.into_iter().map(|(decision, _)| decision).collect::<Vec<_>>()
     };
