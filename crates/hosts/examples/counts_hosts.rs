@@ -2,7 +2,8 @@
 //! cycle, with their goals.
 //!
 //! The real controller runs on the simulated servers in paused time, so the counts are exact and reproducible. The host
-//! has one network card and is inspected by an agent. Events are not counted, nor are the requests of the change feed,
+//! has one network card and is inspected by an agent; lives with other images, another inspection and objects of users are rows of
+//! their own. Events are not counted, nor are the requests of the change feed,
 //! which are shared by all hosts. Fractions are rounded up.
 #![expect(clippy::unwrap_used, reason = "a broken environment ends the program")]
 
@@ -17,6 +18,8 @@ use metal3_ledger::{Figure, Ledger};
 #[path = "../tests/life/env.rs"]
 #[expect(dead_code, reason = "tests use the rest")]
 mod env;
+#[path = "counts_hosts/features.rs"]
+mod features;
 #[path = "../tests/life/goals.rs"]
 mod goals;
 #[path = "../tests/life/interceptor.rs"]
@@ -43,7 +46,7 @@ const fn goal(phase: Phase) -> Goal {
     }
 }
 
-#[derive(Default)]
+#[derive(Default, PartialEq, Debug)]
 struct Requests {
     writes: BTreeMap<String, u64>,
     reads: BTreeMap<String, u64>,
@@ -85,6 +88,17 @@ async fn run_phase(env: &TestEnv, phase: Phase, hosts: u32) -> Requests {
     requests_since_last(env)
 }
 
+fn record_host(ledger: &mut Ledger, name: &str, requests: &Requests, (goal, hosts): (&Goal, u64)) {
+    let [writes, reads, ironic] = goal.least;
+    for (what, counts, goal, least) in [
+        ("API writes per host", &requests.writes, goal.writes, writes),
+        ("API reads per host", &requests.reads, goal.reads, reads),
+        ("Ironic requests per host", &requests.ironic, goal.ironic, ironic),
+    ] {
+        record(ledger, name, what, (sum(counts).div_ceil(hosts), goal), least);
+    }
+}
+
 fn record(ledger: &mut Ledger, phase: &str, what: &str, (measured, goal): (u64, u64), least: &str) {
     ledger.add(Figure {
         phase: phase.to_owned(),
@@ -95,7 +109,7 @@ fn record(ledger: &mut Ledger, phase: &str, what: &str, (measured, goal): (u64, 
     });
 }
 
-fn detail(text: &mut String, phase: Phase, requests: &Requests, hosts: u64) -> Result<()> {
+fn detail(text: &mut String, phase: &str, requests: &Requests, hosts: u64) -> Result<()> {
     for (kind, counts) in [
         ("API", &requests.writes),
         ("API", &requests.reads),
@@ -103,7 +117,7 @@ fn detail(text: &mut String, phase: Phase, requests: &Requests, hosts: u64) -> R
     ] {
         for (what, number) in counts {
             let (whole, tenth) = (number / hosts, number % hosts * 10 / hosts);
-            writeln!(text, "{phase:12?} {kind:7} {whole:3}.{tenth}  {what}")?;
+            writeln!(text, "{phase:12} {kind:7} {whole:3}.{tenth}  {what}")?;
         }
     }
     Ok(())
@@ -121,16 +135,9 @@ async fn run_lifecycle(ledger: &mut Ledger, text: &mut String, hosts: u32) -> Re
     for phase in Phase::ALL {
         let requests = run_phase(&env, phase, hosts).await;
         let (goal, name) = (goal(phase), format!("{phase:?}, {hosts}").to_lowercase());
-        let [writes, reads, ironic] = goal.least;
-        for (what, counts, goal, least) in [
-            ("API writes per host", &requests.writes, goal.writes, writes),
-            ("API reads per host", &requests.reads, goal.reads, reads),
-            ("Ironic requests per host", &requests.ironic, goal.ironic, ironic),
-        ] {
-            record(ledger, &name, what, (sum(counts).div_ceil(count), goal), least);
-        }
+        record_host(ledger, &name, &requests, (&goal, count));
         if hosts == FEW {
-            detail(text, phase, &requests, count)?;
+            detail(text, &format!("{phase:?}"), &requests, count)?;
         }
     }
     ensure!(env.get(1).await.is_none(), "a host is not deleted");
@@ -156,6 +163,7 @@ async fn main() -> Result<ExitCode> {
         run_lifecycle(&mut ledger, &mut text, hosts).await?;
     }
     idle(&mut ledger).await;
+    features::run(&mut ledger, &mut text).await?;
     println!("{text}\n{ledger}");
     Ok(if ledger.within_goals() {
         ExitCode::SUCCESS
