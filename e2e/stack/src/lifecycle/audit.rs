@@ -111,6 +111,7 @@ const IRONIC_RESOURCE: &str = "an Ironic that IRONIC_NAME names";
 const AGENT_IMAGES: &str = "--build-preprov-image, or an image of the Go manager that is deleted after a switch";
 const DATA_IMAGES: &str = "a host with a DataImage";
 const SUBSCRIPTIONS: &str = "a host with event subscriptions";
+const ENDPOINT_TEMPLATE: &str = "the right to the template of an endpoint is a user's to grant, and is missing at first";
 const METRICS: &str = "a client that reads metrics";
 
 /// Requests that are rejected in a part, and the reason.
@@ -120,6 +121,8 @@ const REFUSED: &[(Part, &str, &str)] = &[
         "get leases.coordination.k8s.io",
         "clusterctl delete removes the roles before the Pods, which renew their leases until they end",
     ),
+    (Part::Topology, "list configmaps", ENDPOINT_TEMPLATE),
+    (Part::Topology, "watch configmaps", ENDPOINT_TEMPLATE),
     (
         Part::Foreign,
         "list testclusters.infrastructure.cluster.x-k8s.io",
