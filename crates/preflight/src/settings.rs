@@ -25,6 +25,13 @@ pub enum Source {
 }
 
 impl Source {
+    /// Whether each Pod has another value, such as its name, so that no decision can depend on it.
+    #[must_use]
+    pub fn differs_between_pods(&self) -> bool {
+        let of_a_pod = ["metadata.name", "metadata.uid", "spec.nodeName"];
+        matches!(self, Self::Pod(path) if of_a_pod.contains(&path.as_str()) || path.starts_with("status."))
+    }
+
     /// Where a value is, in words.
     #[must_use]
     pub fn text(&self) -> String {

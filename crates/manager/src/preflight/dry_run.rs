@@ -86,7 +86,11 @@ pub(super) fn targets<'a>(managers: &'a [Manager], given: &'a [Given]) -> Vec<Ta
         let environment = given.iter().filter(|one| one.deployment == manager.deployment);
         let all = || environment.clone().flat_map(|one| &one.variables);
         let known = all().filter_map(|one| Some((one.name.as_str(), one.value.as_deref()?)));
-        let unknown = all().filter(|one| one.value.is_none() && !OF_IRONIC.contains(&one.name.as_str()));
+        let is_unknown = |one: &&Variable| {
+            let is_named = OF_IRONIC.contains(&one.name.as_str());
+            one.value.is_none() && !is_named && !one.source.differs_between_pods()
+        };
+        let unknown = all().filter(is_unknown);
         Target {
             manager,
             variables: known.collect(),

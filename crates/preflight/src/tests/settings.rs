@@ -264,3 +264,19 @@ fn right_for_the_namespace_of_the_program_may_come_from_a_role_of_it_and_unread_
         );
     }
 }
+
+#[test]
+fn only_what_each_pod_has_for_itself_is_no_setting() {
+    for (path, differs) in [
+        ("metadata.name", true),
+        ("metadata.uid", true),
+        ("spec.nodeName", true),
+        ("status.podIP", true),
+        ("metadata.namespace", false),
+        ("metadata.annotations['limit']", false),
+        ("limits.cpu", false),
+    ] {
+        assert_eq!(Source::Pod(path.to_owned()).differs_between_pods(), differs, "{path}");
+    }
+    assert!(!Source::Secret("metadata.name".to_owned()).differs_between_pods());
+}

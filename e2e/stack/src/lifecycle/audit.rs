@@ -111,7 +111,8 @@ const IRONIC_RESOURCE: &str = "an Ironic that IRONIC_NAME names";
 const AGENT_IMAGES: &str = "--build-preprov-image, or an image of the Go manager that is deleted after a switch";
 const DATA_IMAGES: &str = "a host with a DataImage";
 const SUBSCRIPTIONS: &str = "a host with event subscriptions";
-const ENDPOINT_TEMPLATE: &str = "the right to the template of an endpoint is a user's to grant, and is missing at first";
+const ENDPOINT_TEMPLATE: &str =
+    "the right to the template of an endpoint is a user's to grant, and is missing at first";
 const METRICS: &str = "a client that reads metrics";
 
 /// Requests that are rejected in a part, and the reason.

@@ -349,9 +349,14 @@ impl Turn {
         })
     }
 
-    /// Whether the new manager ordered a deployment that has not ended at the last mark: a retry has no error until it fails.
-    fn is_deployed_again(&self, name: &str) -> bool {
-        let status = self.host_at(name, 2).unwrap_or_default()["status"].clone();
+    /// Whether a retry has not ended at the last mark: it has no error until it fails. The new manager ordered a deployment, or a
+    /// machine that is to be off is still shown as on.
+    fn is_tried_again(&self, name: &str) -> bool {
+        let host = self.host_at(name, 2).unwrap_or_default();
+        let status = &host["status"];
+        if status["provisioning"]["state"] == "provisioned" {
+            return host["spec"]["online"] == false && status["poweredOn"] == true;
+        }
         let is_running =
             status["provisioning"]["state"] == "provisioning" && status["errorType"].as_str().is_none_or(str::is_empty);
         let mut orders = self.orders.iter();
@@ -363,7 +368,7 @@ impl Turn {
         for (number, what) in FAILED {
             let (name, error) = (host(*number), what.split(':').next().unwrap_or_default());
             let has_error = self.since_switch(&name).any(|one| one["status"]["errorType"] == error);
-            if !has_error && !self.is_deployed_again(&name) {
+            if !has_error && !self.is_tried_again(&name) {
                 violations.push(format!("{name} has no {error}"));
             }
         }

@@ -40,9 +40,9 @@ pub(super) fn run(
         Family::Go => &["--back", &to_series],
     };
     let program = program.to_str().context("the program's name is not text")?;
-    let [endpoint, login] = ironic(stack, fleet)?;
+    let [endpoint, login, authority] = ironic(stack, fleet)?;
     let args = [
-        &[&endpoint, &login, program, "preflight"][..],
+        &[&endpoint, &login, &authority, program, "preflight"][..],
         way,
         &[&kubeconfig, "--output=json"],
     ]
@@ -57,7 +57,7 @@ pub(super) fn run(
 }
 
 /// The variables that say where Ironic is, for the dry run.
-fn ironic(stack: &Stack, fleet: &Fleet) -> anyhow::Result<[String; 2]> {
+fn ironic(stack: &Stack, fleet: &Fleet) -> anyhow::Result<[String; 3]> {
     let root = stack.places.state().join("preflight-auth");
     let folder = root.join("ironic");
     fs::create_dir_all(&folder)?;
@@ -68,6 +68,7 @@ fn ironic(stack: &Stack, fleet: &Fleet) -> anyhow::Result<[String; 2]> {
     Ok([
         format!("IRONIC_ENDPOINT={}", fleet.ironic_url()),
         format!("METAL3_AUTH_ROOT_DIR={}", root.display()),
+        format!("IRONIC_CACERT_FILE={}", fleet.authority.display()),
     ])
 }
 
