@@ -182,7 +182,12 @@ fn failed(host: &Host<'_>) -> Option<Finding> {
     let kind = host.object.status.error_type?;
     let kind = serde_json::to_value(kind).ok()?;
     let kind = kind.as_str().filter(|kind| !kind.is_empty())?;
-    let what = format!("has a {kind}; it is retried by either manager");
+    let article = if kind.to_string().starts_with(['i', 'e']) {
+        "an"
+    } else {
+        "a"
+    };
+    let what = format!("has {article} {kind}; it is retried by either manager");
     Some(host.finding(
         Decision::Go,
         what,

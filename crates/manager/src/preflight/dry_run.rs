@@ -15,7 +15,7 @@ use metal3_flags::{Mapped, Options, Owner, mapped};
 use metal3_grants::LeaderElection;
 use metal3_ironic::calls::node;
 use metal3_ironic::model::node::Node;
-use metal3_preflight::{Change, DryRun, Given, Manager, NotRead, expanded};
+use metal3_preflight::{Change, DryRun, Given, Manager, NotRead, Variable, expanded};
 use metal3_runtime::cache::{Key, Unwatched};
 use metal3_runtime::client::check_write_allowed;
 use metal3_runtime::guard::{Guard, GuardStatus};

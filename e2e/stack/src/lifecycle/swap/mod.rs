@@ -236,6 +236,7 @@ impl Suite<'_> {
             is_named: prediction.names(plain),
         };
         let refusals = PLAIN.iter().zip(refused).map(refusal).collect();
+        stage.ask(&work)?;
         let switch = Mark::now(env)?;
         self.installer.switch(to, way)?;
         stage.ended(&work)?;

@@ -287,7 +287,11 @@ impl Stage<'_> {
         self.all("a host to be cleaned", "deprovisioning", &[work.deprovisioned])?;
         self.volume(REBUILT, work.volume)?;
         self.all("a host to be prepared", "preparing", &[REBUILT])?;
-        self.create(work.registered, |_| {})?;
+        self.create(work.registered, |_| {})
+    }
+
+    /// Asks running machines for what takes seconds, so that it is in flight too: the prediction takes longer.
+    pub(super) fn ask(&self, work: &InFlight) -> anyhow::Result<()> {
         self.annotate(REBOOTED, REBOOT)?;
         self.patch(SWITCHED, &json!({"spec": {"online": work.online}}))
     }
