@@ -49,6 +49,31 @@ fn available() -> Record {
     Record::new(&json!({"provision_state": "available"}))
 }
 
+/// Ironic decides by the content of the file, and by the lines of the file with checksums.
+#[test]
+fn compressed_image_and_file_of_checksums_are_sent_as_they_are_named() {
+    let checksums = "https://images.example/SHASUMS";
+    for url in [
+        "https://images.example/os.raw.zst",
+        "https://images.example/os.qcow2.xz",
+    ] {
+        for kind in [Value::Null, json!("auto")] {
+            let image = json!({ "url": url, "checksum": checksums, "checksumType": kind, "format": "raw" });
+            let sent = lines(&of(image, &json!({})).changes(&available().shown()).patch);
+            for (key, value) in [
+                ("image_source", url),
+                ("image_checksum", checksums),
+                ("image_disk_format", "raw"),
+            ] {
+                let line = format!("/instance_info/{key}: \"{value}\"");
+                assert!(sent.contains(&line), "{line}: {sent:?}");
+            }
+            let is_typed = |line: &String| line.contains("image_os_hash");
+            assert!(!sent.iter().any(is_typed), "{sent:?}");
+        }
+    }
+}
+
 #[test]
 fn an_image_with_a_typed_checksum_writes_what_the_go_manager_writes() {
     let instance = of(raw(), &json!({"rootDeviceHints": {"deviceName": "/dev/sda"}}));
