@@ -1,6 +1,7 @@
 //! Event series as a state machine: which events belong together, and when each series is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -57,9 +58,15 @@ pub(super) struct Due {
 }
 
 /// All active series.
+///
+/// Each is in one of two orders, so that an event costs the same however many series there are.
 #[derive(Debug, Default)]
 pub(super) struct EventAggregator {
-    series: BTreeMap<EventKey, Series>,
+    series: BTreeMap<Arc<EventKey>, Series>,
+    /// Those with unwritten events, by their next write.
+    owed: BTreeSet<(Monotonic, Arc<EventKey>)>,
+    /// The others, by their last event.
+    silent: BTreeSet<(Monotonic, Arc<EventKey>)>,
 }
 
 impl EventAggregator {
@@ -82,7 +89,8 @@ impl EventAggregator {
         if !self.series.contains_key(&key) && self.notes(&key) >= NOTES {
             COMBINED.clone_into(&mut key.note);
         }
-        let series = self.series.entry(key).or_insert(Series {
+        let key = Arc::new(key);
+        let series = self.series.entry(Arc::clone(&key)).or_insert(Series {
             about,
             count: 0,
             first: wall,
@@ -91,9 +99,11 @@ impl EventAggregator {
             next_write: now,
             last_event: now,
         });
+        self.silent.remove(&(series.last_event, Arc::clone(&key)));
         series.count = series.count.saturating_add(1);
         series.last = wall;
         series.last_event = now;
+        self.owed.insert((series.next_write, key));
     }
 
     /// The number of series that differ from `key` in their note alone.
@@ -112,22 +122,29 @@ impl EventAggregator {
             );
             apart == (&key.uid, &key.namespace, &key.name, key.importance, key.reason)
         };
-        self.series.range(first..).map(|(key, _)| key).take_while(alike).count()
+        let from_first = self.series.range(Arc::new(first)..).map(|(key, _)| &**key);
+        from_first.take_while(alike).count()
     }
 
     /// The writes that are due, each once.
     pub(super) fn due(&mut self, now: Monotonic) -> Vec<Due> {
         let mut due = Vec::new();
-        for (key, series) in &mut self.series {
-            if series.count > series.written && series.next_write <= now {
-                due.push(Due {
-                    key: key.clone(),
-                    series: series.clone(),
-                    exists: series.written > 0,
-                });
-                series.written = series.count;
-                series.next_write = now.after(PERIOD);
+        while let Some((next_write, key)) = self.owed.pop_first() {
+            if next_write > now {
+                self.owed.insert((next_write, key));
+                break;
             }
+            let Some(series) = self.series.get_mut(&key) else {
+                continue;
+            };
+            due.push(Due {
+                key: EventKey::clone(&key),
+                series: series.clone(),
+                exists: series.written > 0,
+            });
+            series.written = series.count;
+            series.next_write = now.after(PERIOD);
+            self.silent.insert((series.last_event, key));
         }
         self.forget(now);
         due
@@ -135,24 +152,78 @@ impl EventAggregator {
 
     /// When the next write is due.
     pub(super) fn next_due(&self) -> Option<Monotonic> {
-        let owed = self.series.values().filter(|series| series.count > series.written);
-        owed.map(|series| series.next_write).min()
+        self.owed.first().map(|(next_write, _)| *next_write)
     }
 
     /// Series without unwritten events may be dropped.
     fn forget(&mut self, now: Monotonic) {
-        self.series
-            .retain(|_, series| series.count > series.written || now.since(series.last_event) < SILENCE);
-        let excess = self.series.len().saturating_sub(SERIES);
-        let mut silent: Vec<(Monotonic, EventKey)> = self
-            .series
-            .iter()
-            .filter(|(_, series)| series.count == series.written)
-            .map(|(key, series)| (series.last_event, key.clone()))
-            .collect();
-        silent.sort();
-        for (_, key) in silent.into_iter().take(excess) {
+        while let Some((last_event, key)) = self.silent.pop_first() {
+            if self.series.len() <= SERIES && now.since(last_event) < SILENCE {
+                self.silent.insert((last_event, key));
+                return;
+            }
             self.series.remove(&key);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REASON: Reason = Reason::new("PoolExhausted");
+
+    fn event(name: &str) -> Event {
+        Event {
+            about: ObjectReference {
+                name: Some(name.to_owned()),
+                ..ObjectReference::default()
+            },
+            importance: Importance::Normal,
+            reason: REASON,
+            note: "a note".to_owned(),
+        }
+    }
+
+    /// Whether each series is in the order that its events require.
+    fn is_in_order(events: &EventAggregator) -> bool {
+        let expected = |owed: bool| {
+            let of = events
+                .series
+                .iter()
+                .filter(|(_, series)| (series.count > series.written) == owed);
+            of.map(|(key, series)| {
+                let at = if owed { series.next_write } else { series.last_event };
+                (at, Arc::clone(key))
+            })
+            .collect::<BTreeSet<_>>()
+        };
+        events.owed == expected(true) && events.silent == expected(false)
+    }
+
+    #[test]
+    fn each_series_is_in_one_order_whatever_happens() {
+        let mut events = EventAggregator::default();
+        let mut state = 1_u64;
+        for step in 0..20_000_u64 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let now = Monotonic::new(Duration::from_secs(step));
+            if state >> 62 == 0 {
+                events.due(now);
+            } else {
+                events.add(
+                    event(&format!("object-{}", (state >> 40) % 6000)),
+                    DateTime::UNIX_EPOCH,
+                    now,
+                );
+            }
+            assert!(step % 500 != 0 || is_in_order(&events), "step {step}");
+        }
+        events.due(Monotonic::new(Duration::from_secs(20_000)));
+        assert!(events.series.len() <= SERIES && is_in_order(&events));
+        events.due(Monotonic::new(Duration::from_secs(40_000)));
+        assert!(events.series.is_empty() && events.silent.is_empty() && events.owed.is_empty());
     }
 }
