@@ -9,6 +9,7 @@ mod dry_run;
 mod environment;
 mod reader;
 mod rights;
+mod target;
 
 use anyhow::Result;
 use kube::Client;
@@ -54,7 +55,7 @@ impl Preflight {
                     namespace: self.namespace.as_deref(),
                     limit: self.dry_run,
                 };
-                Some(run.observe(&dry_run::targets(&managers, &given)).await)
+                Some(run.observe(&target::targets(&managers, &given)).await)
             }
             None => None,
         };

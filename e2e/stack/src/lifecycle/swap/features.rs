@@ -11,7 +11,7 @@ use crate::wait::until;
 pub(super) const LIVE: u64 = 31;
 pub(super) const STEPS: u64 = 32;
 pub(super) const DISC: u64 = 33;
-pub(super) const HEARD: u64 = 34;
+pub(super) const SUBSCRIBED: u64 = 34;
 /// Its BMC accepts power requests and does nothing.
 pub(super) const STUCK: u64 = 35;
 /// Its agent cannot collect the inventory.
@@ -38,8 +38,8 @@ impl Stage<'_> {
         );
         let events = object(
             "metal3.io/v1alpha1",
-            ("BMCEventSubscription", &host(HEARD)),
-            &json!({"hostName": host(HEARD), "destination": "https://192.0.2.1/events", "context": "rack 7"}),
+            ("BMCEventSubscription", &host(SUBSCRIBED)),
+            &json!({"hostName": host(SUBSCRIBED), "destination": "https://192.0.2.1/events", "context": "rack 7"}),
         );
         install::create(self.0.stack, NAMESPACE, &[disc, events])?;
         self.until_set("a finalizer of the DataImage", "dataimages", "/metadata/finalizers/0")?;

@@ -7,7 +7,7 @@ use anyhow::Context;
 use metal3_api::infrastructure::conversion::{Version, convert};
 use serde_json::{Value, json};
 
-use super::features::{DISC, HEARD, LIVE, STEPS, STUCK, UNINSPECTED, VOLUMES};
+use super::features::{DISC, LIVE, STEPS, STUCK, SUBSCRIBED, UNINSPECTED, VOLUMES};
 use super::products::Family;
 use super::release::GoRelease;
 use super::work::{InFlight, PAIR, REBOOTED, REBUILT, SWITCHED};
@@ -27,7 +27,7 @@ pub(super) const MACHINES: usize = 38;
 /// Machines that the cluster may use: those of the label.
 pub(super) const OF_CLUSTER: [u64; 5] = [1, 2, 3, 4, 5];
 /// Machines that run what the suite does not simulate.
-pub(super) const PROVISIONED: [u64; 11] = [7, 9, 10, 11, 17, 18, 22, 24, DISC, HEARD, STUCK];
+pub(super) const PROVISIONED: [u64; 11] = [7, 9, 10, 11, 17, 18, 22, 24, DISC, SUBSCRIBED, STUCK];
 /// The same without an image on the disk.
 const DEPLOYED: [u64; 2] = [LIVE, STEPS];
 /// Its consumer is a HostClaim, a kind that only newer Go managers serve; otherwise it is available.
@@ -66,7 +66,7 @@ pub(super) const AT_REST: &[(u64, &str)] = &[
     (STEPS, "provisioned by deploy steps"),
     (VOLUMES, "available, with RAID volumes"),
     (DISC, "provisioned, with a DataImage"),
-    (HEARD, "provisioned, with a BMCEventSubscription"),
+    (SUBSCRIBED, "provisioned, with a BMCEventSubscription"),
 ];
 /// Errors that are retried by either manager.
 pub(super) const FAILED: &[(u64, &str)] = &[
