@@ -344,20 +344,26 @@ fn what_is_not_known_of_a_switch_changes_nothing_of_it() {
     // What was never written is not invented.
     let fresh = facts(&outputs, vec![plain("a", unknown())]);
     assert_eq!(file(&fresh), HEADER);
+}
+
+#[test]
+fn secret_for_ironic_that_cannot_be_used_is_named_and_nothing_is_written() {
+    let outputs = outputs();
+    let empty = || Output::Known(secret(&[]));
     for (configs, keys, reason) in [
         (
             Output::Absent,
-            bytes(&keys),
+            empty(),
             "False SwitchSecretMissing Secret configs not found; create it",
         ),
         (
-            bytes(&now),
+            empty(),
             Output::Absent,
             "False SwitchSecretMissing Secret keys not found; create it",
         ),
         (
             Output::Unknown("it was not read".to_owned()),
-            bytes(&keys),
+            empty(),
             "Unknown StateUnknown Secret configs cannot be read: it",
         ),
     ] {

@@ -225,3 +225,38 @@ impl StoryRun {
         Ok(())
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn agent_that_no_image_named_is_booted_by_no_order() {
+    let image = |url: &str, generation: u32| {
+        let ready = json!({ "type": "Ready", "status": "True", "observedGeneration": 1 });
+        json!({ "metadata": { "generation": generation }, "status": { "imageUrl": url, "conditions": [ready] } })
+    };
+    for (target, image, state, is_allowed) in [
+        ("active", image("http://a/", 1), "provisioning", true),
+        ("active", image("http://b/", 1), "provisioning", false),
+        // The builder has not seen the last request.
+        ("active", image("http://a/", 2), "provisioning", false),
+        ("provide", image("http://b/", 1), "preparing", false),
+        ("provide", image("http://b/", 1), "deprovisioning", true),
+        ("deleted", image("http://b/", 1), "provisioned", true),
+    ] {
+        let mut host = History::default();
+        host.record(json!({ "metadata": {}, "spec": {}, "status": { "provisioning": { "state": state } } }));
+        let images = Arc::new(Mutex::new(History::default()));
+        images.lock().record(image.clone());
+        let request = http::Request::put("/v1/nodes/1/states/provision");
+        let request = request
+            .body(json!({ "target": target }).to_string().into_bytes())
+            .unwrap();
+        let node = json!({ "driver_info": { "deploy_iso": "http://a/" }, "deploy_interface": "direct" });
+        let order = Order::of(&request, &node, None, None);
+        let broken = violated_agents(&order, &host, Some(&images));
+        assert_eq!(broken.is_none(), is_allowed, "{target} {image} {state}: {broken:?}");
+        assert_eq!(
+            violated_agents(&order, &host, None),
+            None,
+            "without agents of their own"
+        );
+    }
+}
