@@ -165,7 +165,7 @@ fn live_images(story: &mut Story, mut random: Random) {
             0 => steps.push(asked(json!({ "image": image(IMAGES[0]) }))),
             1 => steps.push(asked(json!({ "image": null }))),
             2 => steps.push(asked(json!({ "online": false }))),
-            3 => steps.push(Step::LoseDatabase),
+            3 => steps.push(Step::RestartController),
             _ => {}
         }
         story.steps.splice(at..at, steps);
@@ -175,7 +175,9 @@ fn live_images(story: &mut Story, mut random: Random) {
 /// Agents of their own in each fourth story, most of them by another builder that does not always serve.
 fn agents(story: &mut Story, mut random: Random) {
     use AgentKind::{Built, Configured};
-    if random.below(4) > 0 {
+    // An update that is repeated boots the agent of its first attempt.
+    let updates = story.steps.iter().any(|step| matches!(step, Step::Updates(_)));
+    if random.below(4) > 0 || updates {
         return;
     }
     story.agent = *pick(&mut random, &[Configured, Built, Built]);
