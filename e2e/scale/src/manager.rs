@@ -119,12 +119,10 @@ impl Manager {
         bail!("the manager is not alive after {START:?}")
     }
 
-    /// Fails if it ended.
-    pub(crate) fn check(&mut self) -> anyhow::Result<()> {
-        match self.child.try_wait()? {
-            Some(status) => bail!("the manager ended with {status}"),
-            None => Ok(()),
-        }
+    /// Fails when it ends, as it does without its lease.
+    pub(crate) async fn ended(&mut self) -> anyhow::Result<()> {
+        let status = self.child.wait().await?;
+        bail!("the manager ended with {status}; its log has the reason")
     }
 
     /// Stops it as Kubernetes does.

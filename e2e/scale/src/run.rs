@@ -199,9 +199,12 @@ impl Run<'_> {
         let begun = self.begin(change.name()).await?;
         let wait = self.wait(change.name(), begun.since, numbers, change.target());
         let change = change_all(&self.world.driver, &self.fleet, change, numbers);
-        let ((), states) = tokio::try_join!(change, wait.finish())?;
+        let work = async { tokio::try_join!(change, wait.finish()) };
+        let states = tokio::select! {
+            done = work => done?.1,
+            ended = manager.ended() => ended.map(|()| States::new())?,
+        };
         let took = begun.since.elapsed();
-        manager.check()?;
         self.world.meter.settle().await?;
         self.end(begun, took, states).await.map(drop)
     }
