@@ -1,5 +1,5 @@
-//! What a Secret is for, decided from metadata before its content is read: the content of the Secrets of hosts must not be
-//! sent anywhere else.
+//! What a Secret is for, decided from metadata before its content is read: the content of the Secrets of hosts and of
+//! switches must not be sent anywhere else.
 
 use k8s_openapi::api::core::v1::Secret;
 use kube_core::PartialObjectMeta;
@@ -10,6 +10,7 @@ use metal3_runtime::cache::{Key, SharedCache};
 use crate::facts::Read;
 use crate::live::Reading;
 use crate::settings::BmcSecrets;
+use crate::switches::SecretsOfSwitches;
 
 /// The use of a Secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub(crate) enum Use {
     Unlabelled,
     /// A host uses it.
     Host,
+    /// A switch uses it.
+    Switch,
 }
 
 /// The Secrets that a host names.
@@ -30,12 +33,12 @@ pub(crate) fn secrets_of_host(host: &BareMetalHost) -> impl Iterator<Item = &str
     named.chain(registry)
 }
 
-/// The use of a Secret with this metadata.
+/// The use of a Secret with this metadata. Without `switches`, none has it.
 pub(crate) fn use_of(
     key: &Key,
     meta: &PartialObjectMeta<Secret>,
     allowed: BmcSecrets,
-    hosts: &SharedCache<BareMetalHost>,
+    (hosts, switches): (&SharedCache<BareMetalHost>, Option<&SecretsOfSwitches>),
 ) -> Reading<Use> {
     let labels = meta.metadata.labels.as_ref();
     let label = labels.and_then(|labels| labels.get(ENVIRONMENT_LABEL));
@@ -49,6 +52,16 @@ pub(crate) fn use_of(
     }
     match is_of_host(key, hosts) {
         Reading::Known(true) => Reading::Known(Use::Host),
+        Reading::Known(false) => switches.map_or(Reading::Known(Use::Free), |switches| of_switches(key, switches)),
+        Reading::Failed(why) => Reading::Failed(why),
+        Reading::NotRead => Reading::NotRead,
+    }
+}
+
+/// The use of a Secret that no host uses. A switch that names it has its login there, which is worth as much as that of a BMC.
+fn of_switches(key: &Key, switches: &SecretsOfSwitches) -> Reading<Use> {
+    match switches.have(key) {
+        Reading::Known(true) => Reading::Known(Use::Switch),
         Reading::Known(false) => Reading::Known(Use::Free),
         Reading::Failed(why) => Reading::Failed(why),
         Reading::NotRead => Reading::NotRead,

@@ -44,6 +44,7 @@ use crate::names::wait_reason::OBJECT_UNREADABLE;
 use crate::needs::Subscriptions;
 use crate::reconciler::{Permit, caches::Caches as HostCaches};
 use crate::settings::Settings;
+use crate::switches::SecretsOfSwitches;
 use act::Act;
 use attempts::{Circumstances, Memories};
 use facts::{Facts, HostView, Object, Read, Sibling};
@@ -73,6 +74,8 @@ pub struct Parts {
     pub permit: Permit,
     /// Whether a Go manager runs now.
     pub go_manager: GoManagerCheck,
+    /// The Secrets of switches, if switches are configured.
+    pub switches: Option<SecretsOfSwitches>,
     /// The flags of hosts.
     pub settings: Settings,
     /// The clock.
@@ -109,6 +112,7 @@ pub fn controller(parts: Parts, writer: Writer<Subscriptions>) -> Controller<Sub
             secret_names: parts.of_hosts.secrets.clone(),
             hosts: parts.of_hosts.hosts.clone(),
             bmc_secrets: parts.settings.bmc_secrets,
+            switches: parts.switches,
         },
         caches: parts.caches,
         memories: Memories::default(),

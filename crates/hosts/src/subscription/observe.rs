@@ -21,6 +21,7 @@ use crate::needs::Subscriptions;
 use crate::plan::object::is_moving;
 use crate::secret_use::{Use, use_of};
 use crate::settings::BmcSecrets;
+use crate::switches::SecretsOfSwitches;
 
 /// A BMC has some tens of subscriptions at most. Of more than these the details are not read.
 const MOST_LISTED: usize = 64;
@@ -36,6 +37,7 @@ pub(super) struct Observer {
     pub(super) secret_names: SharedCache<PartialObjectMeta<Secret>>,
     pub(super) hosts: SharedCache<BareMetalHost>,
     pub(super) bmc_secrets: BmcSecrets,
+    pub(super) switches: Option<SecretsOfSwitches>,
 }
 
 /// What was read of one object, in addition to its facts. It lives as long as a reconcile.
@@ -135,7 +137,7 @@ impl Observer {
 
     /// Decided from metadata, before the content is read. A user who may create a subscription could otherwise send the
     /// content of any Secret of the namespace to an address of his choice. differs (`subscription-headers-secret`): the Go
-    /// manager sends the login of a BMC, too.
+    /// manager sends the login of a BMC or a switch, too.
     async fn headers(&self, object: &Key, wanted: &Wanted, found: &mut Found) -> Reading<Headers> {
         let Some(key) = wanted.headers.as_ref().map(|name| object.sibling(name)) else {
             return Reading::NotRead;
@@ -145,10 +147,11 @@ impl Observer {
             Observed::Absent => return Reading::Known(Headers::Absent),
             Observed::Unknown(why) => return Reading::Failed(why.to_string()),
         };
-        match use_of(&key, &meta, self.bmc_secrets, &self.hosts) {
+        let users = (&self.hosts, self.switches.as_ref());
+        match use_of(&key, &meta, self.bmc_secrets, users) {
             Reading::Known(Use::Free) => {}
             Reading::Known(Use::Unlabelled) => return Reading::Known(Headers::Unlabelled),
-            Reading::Known(Use::Host) => return Reading::Known(Headers::OtherUse),
+            Reading::Known(Use::Host | Use::Switch) => return Reading::Known(Headers::OtherUse),
             Reading::Failed(why) => return Reading::Failed(why),
             Reading::NotRead => return Reading::NotRead,
         }

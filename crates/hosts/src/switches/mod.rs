@@ -44,7 +44,7 @@ use crate::reconciler::caches::Caches as HostCaches;
 use crate::secret_use::{Use, use_of};
 use crate::settings::BmcSecrets;
 use plan::{Facts, Login, Output, Plan, Switch, Which, Write, plan};
-pub use watches::{Caches, SwitchIndexes};
+pub use watches::{Caches, SecretsOfSwitches, SwitchIndexes};
 
 /// The key of the file in its Secret.
 const CONFIG_KEY: &str = "switch-configs.conf";
@@ -205,10 +205,10 @@ impl SwitchReconciler {
             Observed::Absent => return Ok(Login::Absent),
             Observed::Unknown(why) => return Ok(Login::Unknown(why.to_string())),
         };
-        match use_of(&key, &meta, self.bmc_secrets, &self.hosts) {
+        match use_of(&key, &meta, self.bmc_secrets, (&self.hosts, None)) {
             Reading::Known(Use::Free) => {}
             Reading::Known(Use::Unlabelled) => return Ok(Login::Unlabelled),
-            Reading::Known(Use::Host) => return Ok(Login::OtherUse),
+            Reading::Known(Use::Host | Use::Switch) => return Ok(Login::OtherUse),
             Reading::Failed(why) => return Ok(Login::Unknown(why)),
             Reading::NotRead => return Ok(Login::Unknown("its use is not known".to_owned())),
         }

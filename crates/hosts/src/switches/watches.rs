@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, BareMetalSwitch};
-use metal3_runtime::cache::{Change, Index, Indexes, Key, SharedCache, SharedIndexes};
+use metal3_runtime::cache::{Cache, Change, Index, Indexes, Key, SharedCache, SharedIndexes};
 use metal3_runtime::watch::{WatchConfig, WatchSet};
 
+use super::Outputs;
+use crate::live::Reading;
 use crate::needs::Switches;
 use crate::secret_use::secrets_of_host;
 
@@ -46,6 +48,44 @@ impl Caches {
     #[must_use]
     pub fn watches(&self, config: &WatchConfig) -> WatchSet<Switches> {
         WatchSet::new(config).optional(&self.switches)
+    }
+}
+
+/// Whether all switches are in the cache. Otherwise one that is not there may exist.
+fn are_listed<I: Indexes<BareMetalSwitch>>(cache: &Cache<BareMetalSwitch, I>) -> bool {
+    cache.synced() && cache.is_permitted() && cache.is_served()
+}
+
+/// The Secrets of switches, for a controller that sends the content of Secrets elsewhere.
+#[derive(Clone)]
+pub struct SecretsOfSwitches {
+    /// The switches.
+    pub caches: Caches,
+    /// The Secrets that are written for Ironic.
+    pub outputs: Outputs,
+}
+
+impl SecretsOfSwitches {
+    /// Whether a switch names the Secret, or it is written for Ironic.
+    pub(crate) fn have(&self, secret: &Key) -> Reading<bool> {
+        if [&self.outputs.configs, &self.outputs.keys].contains(&&secret.name) {
+            return Reading::Known(true);
+        }
+        self.caches.switches.read(|cache| {
+            if cache.indexes().read(|indexes| indexes.names(secret)) {
+                return Reading::Known(true);
+            }
+            if !are_listed(cache) {
+                return Reading::Failed("BareMetalSwitches cannot be listed, and one may name it".to_owned());
+            }
+            let unreadable = cache.unreadable().find(|one| one.namespace == secret.namespace);
+            unreadable.map_or(Reading::Known(false), |one| {
+                Reading::Failed(format!(
+                    "BareMetalSwitch {} cannot be decoded, and may name it",
+                    one.name
+                ))
+            })
+        })
     }
 }
 

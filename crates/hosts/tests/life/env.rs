@@ -377,8 +377,13 @@ impl Program {
         if self.unserved {
             self.start_unserved(&mut tasks, ironic.clone(), events.clone());
         }
+        let of_switches = self.switches.clone().map(|outputs| switches::SecretsOfSwitches {
+            caches: switches::Caches::default(),
+            outputs,
+        });
         if self.subscriptions {
-            self.start_subscriptions(&mut tasks, &caches, ironic.clone(), events.clone());
+            let switches = of_switches.clone();
+            self.start_subscriptions(&mut tasks, (&caches, switches), ironic.clone(), events.clone());
         }
         if self.data_images {
             self.start_data_images(&mut tasks, &caches, ironic.clone(), events.clone());
@@ -386,8 +391,8 @@ impl Program {
         if let Some(ramdisks) = &self.agent_images {
             self.start_agent_images(&mut tasks, &caches, ramdisks.clone());
         }
-        if let Some(outputs) = &self.switches {
-            self.start_switches(&mut tasks, &caches, outputs.clone());
+        if let Some(switches) = of_switches {
+            self.start_switches(&mut tasks, &caches, switches);
         }
         let metrics = Metrics::new();
         self.metrics.lock().clone_from(&metrics);
@@ -435,7 +440,13 @@ impl Program {
         })
     }
 
-    fn start_subscriptions(&self, tasks: &mut JoinSet<()>, of_hosts: &Caches, ironic: Client, events: EventRecorder) {
+    fn start_subscriptions(
+        &self,
+        tasks: &mut JoinSet<()>,
+        (of_hosts, switches): (&Caches, Option<switches::SecretsOfSwitches>),
+        ironic: Client,
+        events: EventRecorder,
+    ) {
         let (caches, stop) = (subscription::Caches::default(), CancellationToken::new());
         let parts = subscription::Parts {
             client: self.client.clone(),
@@ -444,6 +455,7 @@ impl Program {
             ironic,
             permit: Arc::new(|| Ok(())),
             go_manager: self.go_manager(),
+            switches,
             settings: self.settings(),
             clock: Arc::clone(&self.clock),
             events,
@@ -475,8 +487,8 @@ impl Program {
         });
     }
 
-    fn start_switches(&self, tasks: &mut JoinSet<()>, of_hosts: &Caches, outputs: switches::Outputs) {
-        let (caches, stop) = (switches::Caches::default(), CancellationToken::new());
+    fn start_switches(&self, tasks: &mut JoinSet<()>, of_hosts: &Caches, switches: switches::SecretsOfSwitches) {
+        let (caches, outputs, stop) = (switches.caches, switches.outputs, CancellationToken::new());
         let parts = switches::Parts {
             client: self.client.clone(),
             caches: caches.clone(),

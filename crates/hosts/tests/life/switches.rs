@@ -22,7 +22,7 @@ const REST: Duration = Duration::from_mins(5);
 const DAY: Duration = Duration::from_hours(24);
 const RESOURCES: [&str; 2] = ["secrets", "baremetalswitches/status"];
 
-fn outputs() -> Outputs {
+pub(crate) fn outputs() -> Outputs {
     Outputs {
         configs: "configs".to_owned(),
         keys: "keys".to_owned(),

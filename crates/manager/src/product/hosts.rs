@@ -13,7 +13,7 @@ use metal3_hosts::needs::{AgentImages, DataImages, Hosts, Subscriptions, Switche
 use metal3_hosts::reconciler::caches::Caches;
 use metal3_hosts::reconciler::{Parts, controller};
 use metal3_hosts::subscription;
-use metal3_hosts::switches::{self, SwitchReconciler};
+use metal3_hosts::switches::{self, SecretsOfSwitches, SwitchReconciler};
 use metal3_hosts::unserved;
 use metal3_runtime::admin::SubjectReviewer;
 use metal3_runtime::cache::SharedCache;
@@ -191,6 +191,12 @@ fn switch_controller(
     Some(switches::controller(parts, writer))
 }
 
+/// What no subscription may send, if switches are configured.
+fn secrets_of_switches(metal: &HostsConfig, caches: &switches::Caches) -> Option<SecretsOfSwitches> {
+    let (outputs, caches) = (metal.switches.clone()?, caches.clone());
+    Some(SecretsOfSwitches { caches, outputs })
+}
+
 async fn run_if_any<C: Reconciler>(controller: Option<Controller<C>>, stop: CancellationToken) {
     if let Some(controller) = controller {
         controller.run(stop).await;
@@ -272,6 +278,7 @@ fn controllers(
         ironic: metal.ironic.clone(),
         permit: Arc::clone(&write_access.permit),
         go_manager: Arc::clone(&write_access.go_manager),
+        switches: secrets_of_switches(&metal, &others.switches),
         settings: metal.settings.clone(),
         clock: Arc::clone(&session.clock),
         events: events.clone(),

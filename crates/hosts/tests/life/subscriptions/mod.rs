@@ -9,7 +9,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
-use metal3_api::metal3::v1alpha1::{BMCEventSubscription, BareMetalHost};
+use metal3_api::metal3::v1alpha1::{BMCEventSubscription, BareMetalHost, BareMetalSwitch};
 use metal3_sim_bmc::fault::Fault;
 use metal3_sim_ironic::Subscription;
 use serde_json::{Value, json};
@@ -37,6 +37,23 @@ async fn env_with_host() -> TestEnv {
     // The host is done with the node.
     sleep(MINUTES).await;
     env
+}
+
+async fn env_of_switches() -> TestEnv {
+    let env = TestEnv::new(Setup {
+        subscriptions: true,
+        switches: Some(crate::switches::outputs()),
+        ..Setup::default()
+    });
+    env.host(1, json!({})).await;
+    env.until_state(1, "available").await;
+    sleep(MINUTES).await;
+    env
+}
+
+fn switch(login: &str) -> Value {
+    json!({ "metadata": { "name": "one" }, "spec": { "address": "192.0.2.1", "macAddress": "aa:bb:cc:dd:ee:01",
+        "deviceType": "x", "credentials": { "name": login } } })
 }
 
 fn document(name: &str, destination: &str) -> Value {
@@ -292,8 +309,12 @@ async fn subscription_of_a_host_with_another_node_is_kept_or_created_again() {
 
 #[tokio::test(start_paused = true)]
 async fn headers_come_from_a_labelled_secret_of_the_namespace_that_is_no_login() {
-    let env = env_with_host().await;
+    let env = env_of_switches().await;
     let value = || json!({ "password": HEADER });
+    for used in ["switch", "configs", "keys"] {
+        secret(&env, used, labelled(), value()).await;
+    }
+    env.make::<BareMetalSwitch>(switch("switch")).await;
     secret(&env, "plain", json!({}), value()).await;
     secret(&env, "lines", labelled(), json!({ "a": format!("{HEADER}\n") })).await;
     // The Go manager labels what a host names, and the data of its machine are one line of text.
@@ -317,6 +338,9 @@ async fn headers_come_from_a_labelled_secret_of_the_namespace_that_is_no_login()
         ("absent", "default", "does not exist"),
         ("plain", "default", "not labelled"),
         ("bmc-1", "default", "is a login or the data of a machine"),
+        ("switch", "default", "is a login or the data of a machine"),
+        ("configs", "default", "is a login or the data of a machine"),
+        ("keys", "default", "is a login or the data of a machine"),
         ("lines", "default", "no text of one line"),
         ("plain", "elsewhere", "spec.httpHeadersRef.namespace"),
     ] {
@@ -340,6 +364,22 @@ async fn headers_come_from_a_labelled_secret_of_the_namespace_that_is_no_login()
     until_created(&env, "events").await;
     assert_eq!((error(&env).await.as_str(), in_bmc(&env).len()), ("", 1));
     assert!(!env.events().contains(HEADER));
+}
+
+/// Tried again with a delay that grows to an hour, as for a Secret that a host named.
+#[tokio::test(start_paused = true)]
+async fn secret_that_no_switch_names_any_more_may_have_headers() {
+    let env = env_of_switches().await;
+    secret(&env, "switch", labelled(), json!({ "password": HEADER })).await;
+    env.make::<BareMetalSwitch>(switch("switch")).await;
+    subscribe_with_headers(&env, "switch", "default").await;
+    sleep(HOUR).await;
+    assert_eq!(in_bmc(&env), []);
+    let other = Patch::Merge(json!({ "spec": { "credentials": { "name": "other" } } }));
+    let api = env.api::<BareMetalSwitch>();
+    api.patch("one", &PatchParams::default(), &other).await.unwrap();
+    sleep(HOUR * 2).await;
+    assert_eq!((error(&env).await.as_str(), in_bmc(&env).len()), ("", 1));
 }
 
 /// Ironic repeats the request in its message, in the notation of Python.
