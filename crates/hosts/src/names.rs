@@ -278,7 +278,9 @@ pub mod switch_reason {
         pub(crate) OUTPUT_MISSING = "SwitchSecretMissing";
         /// Condition: the API server refuses to change a Secret for Ironic.
         pub(crate) OUTPUT_REFUSED = "SwitchSecretRefused";
-        /// Condition: the login or a Secret for Ironic cannot be read.
+        /// Log: the API server refuses the status of a switch.
+        pub(crate) STATUS_REFUSED = "SwitchStatusRefused";
+        /// Condition, log: the login, a Secret for Ironic or a switch cannot be read.
         pub(crate) STATE_UNKNOWN = "StateUnknown";
     }
 }

@@ -44,8 +44,14 @@ pub(super) const ROWS: &[Row] = &[
         "Permit this program to patch Secrets of the namespace, and make the Secret neither immutable nor larger than 1 MiB.",
     ]),
     warning([
+        "SwitchStatusRefused",
+        "The condition of a switch cannot be written",
+        "The API server refused it, and is asked again every five minutes. The Secrets for Ironic are written all the same.",
+        "Permit this program to patch `baremetalswitches/status`, and see the webhooks and policies of the cluster.",
+    ]),
+    warning([
         "StateUnknown",
-        "The login or a Secret for Ironic cannot be read",
+        "The login, a Secret for Ironic or a switch cannot be read",
         "What was written of the switch stays as it is.",
         "See the message: permit this program to read the Secret, or correct the object that cannot be decoded.",
     ]),

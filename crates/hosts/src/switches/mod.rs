@@ -5,22 +5,26 @@
 //! |---|---|
 //! | map changes of switches, Secrets and hosts to their namespace | `watches` |
 //! | observe: caches, the content of Secrets by name | here |
-//! | plan | `plan`, `file` |
+//! | plan | `plan`, `content`, `file` |
 //!
-//! Nothing is polled: switches that do not change cost no request. A HostNetworkAttachment is not read: no Go manager reads one.
+//! Nothing is polled: switches that do not change cost no request, unless the API server refused one. A HostNetworkAttachment is
+//! not read: no Go manager reads one.
 //!
-//! Invariants: a switch is left out only for what is known of it, and one that is not known stays as it is written; no switch can
-//! make the file unreadable for the others; the content of a Secret with another use is never read; no login is in a log, a
-//! status or an error; of the two Secrets only the own values change, with the version that was read.
+//! Invariants: a switch is left out only for what is known of it, and one that is not known, or whose login a host names, stays as
+//! it is written; a Secret of keys that cannot be changed stops no switch without a key; no switch can make the file unreadable
+//! for the others; the content of a Secret with another use is never read; no login is in a log, a status or an error; of the two
+//! Secrets only the own values change, with the version that was read.
 
+mod content;
 mod file;
 mod plan;
 #[cfg(test)]
 mod tests;
 mod watches;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -35,10 +39,11 @@ use metal3_runtime::patch::{Changes, MergePatch};
 use metal3_runtime::plan::Observed;
 use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::{Category, Controller, Fault, Next, Reconciler};
-use metal3_runtime::write::{MetadataOf, WriteErrorKind, Writer};
+use metal3_runtime::write::{MetadataOf, WriteError, WriteErrorKind, Writer};
 use serde_json::{Value, json};
 
 use crate::live::Reading;
+use crate::names::switch_reason::{STATE_UNKNOWN, STATUS_REFUSED};
 use crate::needs::Switches;
 use crate::reconciler::caches::Caches as HostCaches;
 use crate::secret_use::{Use, use_of};
@@ -48,8 +53,11 @@ pub use watches::{Caches, SecretsOfSwitches, SwitchIndexes};
 
 /// The key of the file in its Secret.
 const CONFIG_KEY: &str = "switch-configs.conf";
-/// Switches of a namespace whose logins are read: each is a request after a start.
+/// Switches of a namespace whose logins are read: each is a request at each change of one of them.
 const MOST_SWITCHES: usize = 1000;
+/// How soon a refused request is tried again: rights and policies of the API server are not watched.
+const RECHECK: Duration = Duration::from_mins(5);
+const NOT_PERMITTED: &str = "the API server forbids it; let this program get Secrets of the namespace";
 /// The types of a Secret that may be a login of a switch.
 const TYPES: [&str; 3] = ["Opaque", "kubernetes.io/basic-auth", "kubernetes.io/ssh-auth"];
 
@@ -132,30 +140,38 @@ impl Reconciler for SwitchReconciler {
 
     async fn reconcile(&self, key: &Key, writer: &Writer<Switches>) -> Result<Next, Fault> {
         let Some(mut facts) = self.observe(key).await? else {
-            return Ok(Next::Done);
+            let why = "BareMetalSwitches cannot be listed, so that nothing is removed; install the kind, and let this program \
+                       list and watch baremetalswitches";
+            return Ok(Next::waiting_with_recheck(STATE_UNKNOWN, why, RECHECK));
         };
         let mut planned = plan(&facts);
-        if let Some(refused) = self.write(key, &facts, &planned, writer).await? {
-            facts.refused = Some(refused);
+        while let Some(which) = self.write(key, &mut facts, &planned, writer).await? {
+            if !facts.refused.insert(which) {
+                return Err(Fault::bug(format!("{key}: a write after it was refused")));
+            }
             planned = plan(&facts);
         }
-        for (stored, reported) in planned.reports {
-            let at = Identity::of(&*stored).map_err(|error| bug(key, &error))?;
-            if let Some(patch) = status_patch(key, &stored, &reported)? {
-                let patch = patch.with_precondition(&at.version);
-                writer
-                    .patch_status::<BareMetalSwitch>(&self.caches.switches, &at.key, patch)
-                    .await?;
-            }
+        if let Some(refused) = self.report(key, &planned, writer).await? {
+            let why = format!(
+                "the API server refuses the status of BareMetalSwitch {refused}; let this program patch \
+                 baremetalswitches/status, and see the webhooks and policies of the cluster"
+            );
+            return Ok(Next::waiting_with_recheck(STATUS_REFUSED, why, RECHECK));
         }
-        Ok(planned
-            .wait
-            .map_or(Next::Done, |(reason, message)| Next::waiting(reason, message).quiet()))
+        let next = planned.wait.map_or(Next::Done, |wait| {
+            let next = Next::waiting(wait.reason, wait.message);
+            if wait.is_shown { next.quiet() } else { next }
+        });
+        Ok(if planned.is_unwatched {
+            next.at_latest(RECHECK)
+        } else {
+            next
+        })
     }
 }
 
 impl SwitchReconciler {
-    /// `None`: the kind is not installed or not permitted, so that nothing is known.
+    /// `None`: the kind is not installed or not permitted, so that an empty namespace proves nothing.
     async fn observe(&self, key: &Key) -> Result<Option<Facts<'_>>, Fault> {
         let namespace = &key.namespace;
         let (objects, unreadable) = self.caches.switches.read(|cache| {
@@ -163,8 +179,8 @@ impl SwitchReconciler {
             let unreadable = cache.unreadable().filter(|one| one.namespace == *namespace);
             (objects, unreadable.map(|one| one.name.clone()).collect::<Vec<_>>())
         });
-        let is_unknown = |name: &str| matches!(self.caches.switches.find(&key.sibling(name)), Observed::Unknown(_));
-        if objects.is_empty() && unreadable.is_empty() && is_unknown("") {
+        let are_listed = self.caches.switches.read(watches::are_listed);
+        if objects.is_empty() && unreadable.is_empty() && !are_listed {
             return Ok(None);
         }
         let mut switches = Vec::new();
@@ -181,13 +197,13 @@ impl SwitchReconciler {
             unreadable,
             configs: self.output(&key.sibling(&self.outputs.configs)).await?,
             keys: self.output(&key.sibling(&self.outputs.keys)).await?,
-            refused: None,
+            refused: BTreeSet::new(),
             now: Time::new(self.clock.now()),
         }))
     }
 
     /// A user who may create a switch could otherwise send the content of any Secret of the namespace to an address of his
-    /// choice. differs (`switch-credentials-secret`): the Go manager reads Secrets of any namespace, and labels them.
+    /// choice. differs (`switch-credentials-secret`): the Go manager reads any Secret of the namespace, and labels it.
     async fn login(&self, key: &Key, switch: &BareMetalSwitch) -> Result<Login, Fault> {
         let Some(named) = &switch.spec.credentials else {
             return Ok(Login::NotNamed);
@@ -208,9 +224,9 @@ impl SwitchReconciler {
         match use_of(&key, &meta, self.bmc_secrets, (&self.hosts, None)) {
             Reading::Known(Use::Free) => {}
             Reading::Known(Use::Unlabelled) => return Ok(Login::Unlabelled),
-            Reading::Known(Use::Host | Use::Switch) => return Ok(Login::OtherUse),
-            Reading::Failed(why) => return Ok(Login::Unknown(why)),
-            Reading::NotRead => return Ok(Login::Unknown("its use is not known".to_owned())),
+            Reading::Known(Use::Host | Use::Switch) => return Ok(Login::OfHost),
+            Reading::Failed(why) => return Ok(Login::Unclear(why)),
+            Reading::NotRead => return Ok(Login::Unclear("its use is not known".to_owned())),
         }
         Ok(match self.content(&key).await? {
             Output::Known(secret) if !secret.type_.as_deref().is_none_or(|one| TYPES.contains(&one)) => Login::OtherUse,
@@ -231,46 +247,66 @@ impl SwitchReconciler {
             Ok(Observed::Absent) => Ok(Output::Absent),
             Ok(Observed::Unknown(why)) => Ok(Output::Unknown(why.to_string())),
             Err(fault) if fault.category() == Category::FORBIDDEN.as_str() => {
-                Ok(Output::Unknown("this program may not read it".to_owned()))
+                Ok(Output::Unknown(NOT_PERMITTED.to_owned()))
             }
             Err(fault) => Err(fault),
         }
     }
 
-    /// Performs the writes in their order. Returns the Secret of which the API server refused one.
+    /// Performs the writes in their order, and puts the result of each into the facts. Returns the Secret of which the API
+    /// server refused one.
     async fn write(
         &self,
         key: &Key,
-        facts: &Facts<'_>,
+        facts: &mut Facts<'_>,
         planned: &Plan,
         writer: &Writer<Switches>,
     ) -> Result<Option<Which>, Fault> {
-        let mut versions = BTreeMap::new();
-        for (which, output) in [(Which::Configs, &facts.configs), (Which::Keys, &facts.keys)] {
-            if let Output::Known(secret) = output {
-                let at = Identity::of(&***secret).map_err(|error| bug(key, &error))?;
-                versions.insert(which, at);
-            }
-        }
+        let target = MetadataOf(&self.secret_names);
         for write in &planned.writes {
-            let Some(at) = versions.get(&write.which) else {
+            let output = match write.which {
+                Which::Configs => &mut facts.configs,
+                Which::Keys => &mut facts.keys,
+            };
+            let Output::Known(secret) = &*output else {
                 return Err(Fault::bug(format!("{key}: a write to a Secret that was not read")));
             };
+            let at = Identity::of(&***secret).map_err(|error| bug(key, &error))?;
             let patch = secret_patch(key, write, &at.version)?;
-            let target = MetadataOf(&self.secret_names);
             let written = match writer.patch::<Secret>(&target, &at.key, patch).await {
-                Err(error) if matches!(error.kind, WriteErrorKind::Invalid | WriteErrorKind::Forbidden) => {
-                    return Ok(Some(write.which));
-                }
-                written => written?.object().map(Erased::new),
+                Err(error) if is_refused(&error) => return Ok(Some(write.which)),
+                written => written?.object(),
             };
             if let Some(secret) = written {
-                let at = Identity::of(&*secret).map_err(|error| bug(key, &error))?;
-                versions.insert(write.which, at);
+                *output = Output::Known(Arc::new(Erased::new(secret)));
             }
         }
         Ok(None)
     }
+
+    /// Writes the conditions. Returns a switch of which the API server refused it; that stops no other one.
+    async fn report(&self, key: &Key, planned: &Plan, writer: &Writer<Switches>) -> Result<Option<String>, Fault> {
+        let (mut refused, mut failed) = (None, Ok(()));
+        for (stored, reported) in &planned.reports {
+            let at = Identity::of(&**stored).map_err(|error| bug(key, &error))?;
+            let Some(patch) = status_patch(key, stored, reported)? else {
+                continue;
+            };
+            let patch = patch.with_precondition(&at.version);
+            let switches = &self.caches.switches;
+            match writer.patch_status::<BareMetalSwitch>(switches, &at.key, patch).await {
+                Ok(_) => {}
+                Err(error) if is_refused(&error) => refused = refused.or(Some(at.key.name)),
+                Err(error) => failed = failed.and(Err(error)),
+            }
+        }
+        failed?;
+        Ok(refused)
+    }
+}
+
+const fn is_refused(error: &WriteError) -> bool {
+    matches!(error.kind, WriteErrorKind::Invalid | WriteErrorKind::Forbidden)
 }
 
 fn name_of(switch: &BareMetalSwitch) -> String {

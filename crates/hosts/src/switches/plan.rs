@@ -1,6 +1,6 @@
 //! The decision about the switches of a namespace. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::ByteString;
@@ -10,9 +10,9 @@ use metal3_api::metal3::v1alpha1::BareMetalSwitch;
 use metal3_runtime::condition::set_condition;
 use metal3_runtime::object_reader::Erased;
 use metal3_runtime::reason::Reason;
-use secrecy::zeroize::Zeroizing;
 
-use super::file::{self, HEADER, Problem, Section};
+use super::content::{Content, writes};
+use super::file::{self, Problem, Section};
 use super::{CONFIG_KEY, Outputs};
 use crate::names::switch_reason::{
     CREDENTIAL_ERROR, OUTPUT_MISSING, OUTPUT_REFUSED, RECONCILED, STATE_UNKNOWN, TOO_LARGE,
@@ -21,8 +21,8 @@ use crate::names::switch_reason::{
 /// The condition of a switch.
 const VALID: &str = "Valid";
 const RECONCILED_MESSAGE: &str = "Switch configuration has been successfully reconciled into the config secret";
-/// Bytes of all sections, and of all private keys. A Secret has 1 MiB at most, and may have other content.
-const LARGEST: usize = 900 * 1024;
+/// Letters of the longest name of a Secret. A message with a longer one would be none of a condition.
+const LONGEST_NAME: usize = 253;
 
 /// The login of a switch.
 pub(super) enum Login {
@@ -33,12 +33,16 @@ pub(super) enum Login {
     Absent,
     /// The Secret has not the label of Secrets for hardware.
     Unlabelled,
-    /// The Secret has another use.
+    /// A host uses the Secret.
+    OfHost,
+    /// The Secret is of another type.
     OtherUse,
     /// The namespace has too many switches to read it.
     NotRead,
-    /// Whether it exists, or its content, is not known.
+    /// Whether it exists, or its content, is not known, and no watch tells when that changes.
     Unknown(String),
+    /// Whether a host uses it is not known. The watch of hosts tells when that changes.
+    Unclear(String),
     Known(Arc<Erased<Secret>>),
 }
 
@@ -55,7 +59,9 @@ impl Switch {
 
     fn secret(&self) -> &str {
         let named = self.object.spec.credentials.as_ref();
-        named.and_then(|named| named.name.as_deref()).unwrap_or_default()
+        let name = named.and_then(|named| named.name.as_deref()).unwrap_or_default();
+        let end = name.char_indices().nth(LONGEST_NAME).map_or(name.len(), |(at, _)| at);
+        name.get(..end).unwrap_or_default()
     }
 }
 
@@ -67,7 +73,7 @@ pub(super) enum Output {
 }
 
 impl Output {
-    fn data(&self) -> Option<&BTreeMap<String, ByteString>> {
+    pub(super) fn data(&self) -> Option<&BTreeMap<String, ByteString>> {
         static EMPTY: BTreeMap<String, ByteString> = BTreeMap::new();
         match self {
             Self::Known(secret) => Some(secret.data.as_ref().unwrap_or(&EMPTY)),
@@ -108,8 +114,8 @@ pub(super) struct Facts<'a> {
     pub(super) unreadable: Vec<String>,
     pub(super) configs: Output,
     pub(super) keys: Output,
-    /// The Secret of which the API server refused a change in this reconcile.
-    pub(super) refused: Option<Which>,
+    /// The Secrets of which the API server refused a change in this reconcile.
+    pub(super) refused: BTreeSet<Which>,
     pub(super) now: Time,
 }
 
@@ -120,27 +126,41 @@ pub(super) struct Write {
     pub(super) values: BTreeMap<String, Option<ByteString>>,
 }
 
+/// What is waited for.
+#[derive(Clone)]
+pub(super) struct Wait {
+    pub(super) reason: Reason,
+    pub(super) message: String,
+    /// Whether a condition shows it.
+    pub(super) is_shown: bool,
+}
+
 /// The writes, in this order, then the reports.
+#[derive(Default)]
 pub(super) struct Plan {
     pub(super) writes: Vec<Write>,
     /// Switches with another status.
     pub(super) reports: Vec<(Arc<BareMetalSwitch>, BareMetalSwitch)>,
-    /// What the first switch that is left out waits for.
-    pub(super) wait: Option<(Reason, String)>,
+    /// What is waited for; first what no condition shows.
+    pub(super) wait: Option<Wait>,
+    /// Whether no watch tells when the wait is over.
+    pub(super) is_unwatched: bool,
+}
+
+/// What becomes of the part of a switch.
+enum Decided {
+    Write(Section),
+    /// What is stored stays.
+    Keep(Problem),
+    LeaveOut(Problem),
 }
 
 pub(super) fn plan(facts: &Facts<'_>) -> Plan {
-    let text = facts.configs.data().and_then(|data| data.get(CONFIG_KEY));
-    let stored = text
-        .and_then(|text| str::from_utf8(&text.0).ok())
-        .and_then(file::stored);
+    let stored = stored_text(facts).and_then(file::stored);
+    let is_unread = matches!(facts.configs, Output::Unknown(_));
     // Without switches, only what was written for former ones is changed.
-    if facts.switches.is_empty() && facts.unreadable.is_empty() && stored.is_none() {
-        return Plan {
-            writes: Vec::new(),
-            reports: Vec::new(),
-            wait: None,
-        };
+    if facts.switches.is_empty() && facts.unreadable.is_empty() && stored.is_none() && !is_unread {
+        return Plan::default();
     }
     let mut content = Content::default();
     let mut problems = BTreeMap::new();
@@ -148,54 +168,122 @@ pub(super) fn plan(facts: &Facts<'_>) -> Plan {
     for name in &facts.unreadable {
         content.keep(&stored, name, facts.keys.data());
     }
+    let mut sections = Vec::new();
     for switch in &facts.switches {
-        let section = match &switch.login {
-            Login::Unknown(why) => {
-                content.keep(&stored, switch.name(), facts.keys.data());
-                let why = format!("credentials secret {} cannot be read: {why}", switch.secret());
-                Err(Problem::new(STATE_UNKNOWN, why))
+        let problem = match decided(facts, switch) {
+            Decided::Write(section) => {
+                sections.push((switch.name(), section));
+                continue;
             }
-            login => section(switch, login, facts.outputs).and_then(|section| content.add(switch.name(), section)),
+            Decided::Keep(problem) => {
+                content.keep(&stored, switch.name(), facts.keys.data());
+                problem
+            }
+            Decided::LeaveOut(problem) => problem,
         };
-        if let Err(problem) = section {
-            problems.insert(switch.name().to_owned(), problem);
+        problems.insert(switch.name().to_owned(), problem);
+    }
+    // What stays has its place first.
+    for (name, section) in sections {
+        if let Err(problem) = content.add(name, section) {
+            problems.insert(name.to_owned(), problem);
         }
     }
-    let blocked = blocked(facts);
-    let writes = match blocked {
+    let blocked = match facts.refused.contains(&Which::Configs) {
+        true => Some(refused(&facts.outputs.configs)),
+        false => facts.configs.problem(&facts.outputs.configs),
+    };
+    let mut writes = match blocked {
         None => writes(facts, content),
         Some(_) => Vec::new(),
     };
-    reported(facts, writes, &problems, blocked.as_ref())
+    let of_keys = keys_that_stay(facts, &mut writes);
+    let mut planned = reported(facts, writes, &problems, blocked.as_ref());
+    if let Some(wait) = not_shown(facts, blocked, of_keys) {
+        planned.wait = Some(wait);
+    }
+    planned
 }
 
-/// Why nothing is written.
-fn blocked(facts: &Facts<'_>) -> Option<Problem> {
-    let Outputs { configs, keys, .. } = facts.outputs;
-    let refused = facts.refused.map(|which| {
-        let name = if which == Which::Configs { configs } else { keys };
-        let why = format!(
-            "the API server refuses to change Secret {name}; let this program patch it, and make it neither immutable nor \
-             larger than 1 MiB"
-        );
-        Problem::new(OUTPUT_REFUSED, why)
+/// The stored file.
+fn stored_text<'a>(facts: &'a Facts<'_>) -> Option<&'a str> {
+    let text = facts.configs.data()?.get(CONFIG_KEY)?;
+    str::from_utf8(&text.0).ok()
+}
+
+fn refused(secret: &str) -> Problem {
+    let why = format!(
+        "the API server refuses to change Secret {secret}; let this program patch it, and make it neither immutable nor \
+         larger than 1 MiB"
+    );
+    Problem::new(OUTPUT_REFUSED, why)
+}
+
+/// Removes the writes to a Secret of keys that cannot be changed. Returns why keys of former switches may stay in it.
+fn keys_that_stay(facts: &Facts<'_>, writes: &mut Vec<Write>) -> Option<Problem> {
+    let keys = &facts.outputs.keys;
+    if !facts.refused.contains(&Which::Keys) {
+        return match facts.keys {
+            Output::Unknown(_) => facts.keys.problem(keys),
+            Output::Absent | Output::Known(_) => None,
+        };
+    }
+    let before = writes.len();
+    writes.retain(|write| write.which != Which::Keys);
+    (writes.len() != before).then(|| refused(keys))
+}
+
+/// What is waited for, and no condition shows.
+fn not_shown(facts: &Facts<'_>, blocked: Option<Problem>, of_keys: Option<Problem>) -> Option<Wait> {
+    let mut switches = facts.switches.iter();
+    let has_condition = switches.any(|switch| switch.object.metadata.deletion_timestamp.is_none());
+    let undecodable = facts.unreadable.first().map(|name| {
+        let why = format!("BareMetalSwitch {name} cannot be decoded; what was written for it stays; correct it");
+        Problem::new(STATE_UNKNOWN, why)
     });
-    let unusable = facts.configs.problem(configs).or_else(|| facts.keys.problem(keys));
-    refused.or(unusable)
+    let problem = blocked.filter(|_| !has_condition).or(of_keys).or(undecodable)?;
+    Some(Wait {
+        reason: problem.reason,
+        message: problem.message,
+        is_shown: false,
+    })
 }
 
-fn section(switch: &Switch, login: &Login, outputs: &Outputs) -> Result<Section, Problem> {
+/// Why the private key of a section can be in no Secret now.
+fn key_problem(facts: &Facts<'_>, section: &Section) -> Option<Problem> {
+    let (file, key) = section.key.as_ref()?;
+    let name = &facts.outputs.keys;
+    let is_stored = facts.keys.data().and_then(|data| data.get(file)) == Some(key);
+    let is_refused = facts.refused.contains(&Which::Keys) && !is_stored;
+    let problem = facts.keys.problem(name);
+    problem.or_else(|| is_refused.then(|| refused(name)))
+}
+
+fn decided(facts: &Facts<'_>, switch: &Switch) -> Decided {
     let secret = switch.secret();
-    let message = match login {
+    let message = match &switch.login {
         Login::Known(values) => {
             let none = BTreeMap::new();
             let values = values.data.as_ref().unwrap_or(&none);
-            return file::section(&switch.object, secret, values, &outputs.folder);
+            return match file::section(&switch.object, secret, values, &facts.outputs.folder) {
+                Err(problem) => Decided::LeaveOut(problem),
+                Ok(section) => match key_problem(facts, &section) {
+                    Some(problem) => Decided::Keep(problem),
+                    None => Decided::Write(section),
+                },
+            };
         }
         Login::NotRead => {
-            let why = "the namespace has too many switches; move some to another namespace".to_owned();
-            return Err(Problem::new(TOO_LARGE, why));
+            let why = "the namespace has too many switches; move some to another namespace";
+            return Decided::Keep(Problem::new(TOO_LARGE, why));
         }
+        Login::Unknown(why) | Login::Unclear(why) => {
+            let why = format!("credentials secret {secret} cannot be read: {why}");
+            return Decided::Keep(Problem::new(STATE_UNKNOWN, why));
+        }
+        // Who may write hosts must not take a switch from Ironic: nothing new is read or sent, and nothing is removed.
+        Login::OfHost => return Decided::Keep(Problem::new(CREDENTIAL_ERROR, other_use(secret))),
+        Login::OtherUse => other_use(secret),
         Login::NotNamed => "credentials secret reference is not set; name a Secret in spec.credentials.name".to_owned(),
         Login::OtherNamespace => {
             "spec.credentials.namespace is another one than that of the switch, whose Secrets are \
@@ -207,97 +295,15 @@ fn section(switch: &Switch, login: &Login, outputs: &Outputs) -> Result<Section,
             "credentials secret {secret} has no label environment.metal3.io: baremetal; label it to have its content sent \
              to the switch"
         ),
-        Login::OtherUse => format!(
-            "credentials secret {secret} has another use, such as the login of a BMC, and its content would be sent to the \
-             switch; create one for the switch, of the type Opaque, kubernetes.io/basic-auth or kubernetes.io/ssh-auth"
-        ),
-        Login::Unknown(why) => why.clone(),
     };
-    Err(Problem::new(CREDENTIAL_ERROR, message))
+    Decided::LeaveOut(Problem::new(CREDENTIAL_ERROR, message))
 }
 
-/// What the two Secrets are to contain.
-#[derive(Default)]
-struct Content {
-    sections: BTreeMap<String, Zeroizing<String>>,
-    keys: BTreeMap<String, ByteString>,
-    size: usize,
-    size_of_keys: usize,
-}
-
-impl Content {
-    fn add(&mut self, name: &str, section: Section) -> Result<(), Problem> {
-        let key = section.key.as_ref();
-        let size = self.size.saturating_add(section.text.len());
-        let size_of_keys = self.size_of_keys.saturating_add(key.map_or(0, |(_, key)| key.0.len()));
-        if size > LARGEST || size_of_keys > LARGEST {
-            let why = "the Secrets for Ironic are full; delete switches, or move some to another namespace";
-            return Err(Problem::new(TOO_LARGE, why));
-        }
-        if let Some((file, key)) = section.key {
-            if self.keys.get(&file).is_some_and(|other| *other != key) {
-                let why =
-                    "a switch before it has the same spec.macAddress and another private key; correct one of them";
-                return Err(Problem::new(CREDENTIAL_ERROR, why));
-            }
-            self.keys.insert(file, key);
-        }
-        (self.size, self.size_of_keys) = (size, size_of_keys);
-        self.sections.insert(name.to_owned(), section.text);
-        Ok(())
-    }
-
-    /// Keeps what is stored for a switch of which something is not known.
-    fn keep(
-        &mut self,
-        stored: &BTreeMap<String, Zeroizing<String>>,
-        name: &str,
-        keys: Option<&BTreeMap<String, ByteString>>,
-    ) {
-        let Some(section) = stored.get(name) else { return };
-        self.size = self.size.saturating_add(section.len());
-        self.sections.insert(name.to_owned(), section.clone());
-        let file = file::key_file(section);
-        if let Some((file, key)) = file.and_then(|file| Some((file, keys?.get(file)?))) {
-            self.size_of_keys = self.size_of_keys.saturating_add(key.0.len());
-            self.keys.insert(file.to_owned(), key.clone());
-        }
-    }
-
-    fn file(&self) -> ByteString {
-        let mut file = HEADER.to_owned();
-        for section in self.sections.values() {
-            file.push_str(section);
-        }
-        ByteString(file.into_bytes())
-    }
-}
-
-/// A key is written before a section that names it, and removed after it: each prefix is a file whose keys exist.
-///
-/// differs (`switch-secrets-shared`): the Go manager removes all other content of the two Secrets.
-fn writes(facts: &Facts<'_>, content: Content) -> Vec<Write> {
-    let none = BTreeMap::new();
-    let stored = facts.keys.data().unwrap_or(&none);
-    let file = content.file();
-    let has_file = facts.configs.data().and_then(|data| data.get(CONFIG_KEY)) == Some(&file);
-    let removed = stored
-        .keys()
-        .filter(|name| file::is_key_file(name) && !content.keys.contains_key(*name));
-    let removed: BTreeMap<String, _> = removed.map(|name| (name.clone(), None)).collect();
-    let changed = content
-        .keys
-        .into_iter()
-        .filter(|(name, key)| stored.get(name) != Some(key));
-    let changed: BTreeMap<String, _> = changed.map(|(name, key)| (name, Some(key))).collect();
-    let file = if has_file {
-        BTreeMap::new()
-    } else {
-        BTreeMap::from([(CONFIG_KEY.to_owned(), Some(file))])
-    };
-    let writes = [(Which::Keys, changed), (Which::Configs, file), (Which::Keys, removed)];
-    let writes = writes.into_iter().filter(|(_, values)| !values.is_empty());
-    writes.map(|(which, values)| Write { which, values }).collect()
+fn other_use(secret: &str) -> String {
+    format!(
+        "credentials secret {secret} has another use, such as the login of a BMC, and its content would be sent to the \
+         switch; create one for the switch, of the type Opaque, kubernetes.io/basic-auth or kubernetes.io/ssh-auth"
+    )
 }
 
 fn reported(
@@ -310,7 +316,11 @@ fn reported(
     for switch in &facts.switches {
         let problem = problems.get(switch.name()).or(blocked);
         if let (None, Some(problem)) = (&wait, problem) {
-            wait = Some((problem.reason, problem.message.clone()));
+            wait = Some(Wait {
+                reason: problem.reason,
+                message: problem.message.clone(),
+                is_shown: true,
+            });
         }
         if switch.object.metadata.deletion_timestamp.is_some() {
             continue;
@@ -321,7 +331,22 @@ fn reported(
             reports.push((Arc::clone(&switch.object), reported));
         }
     }
-    Plan { writes, reports, wait }
+    Plan {
+        writes,
+        reports,
+        wait,
+        is_unwatched: is_unwatched(facts),
+    }
+}
+
+/// Whether a right or a policy of the API server has to change, which no watch tells.
+fn is_unwatched(facts: &Facts<'_>) -> bool {
+    let is_unknown = |output: &Output| matches!(output, Output::Unknown(_));
+    let mut switches = facts.switches.iter();
+    !facts.refused.is_empty()
+        || is_unknown(&facts.configs)
+        || is_unknown(&facts.keys)
+        || switches.any(|switch| matches!(switch.login, Login::Unknown(_)))
 }
 
 fn condition(problem: Option<&Problem>, generation: Option<i64>, now: Time) -> Condition {

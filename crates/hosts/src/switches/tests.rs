@@ -1,6 +1,8 @@
 //! The decisions as tables.
 
-use std::collections::BTreeMap;
+mod kept;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::ByteString;
@@ -66,7 +68,7 @@ fn facts(outputs: &Outputs, switches: Vec<Switch>) -> Facts<'_> {
         unreadable: Vec::new(),
         configs: Output::Known(secret(&[])),
         keys: Output::Known(secret(&[])),
-        refused: None,
+        refused: BTreeSet::new(),
         now: Time::new(chrono::DateTime::from_timestamp(1_800_000_000, 0).unwrap()),
     }
 }
@@ -299,7 +301,7 @@ fn switch_that_cannot_be_in_the_file_says_so_and_no_other_is_left_out() {
         );
         assert!(!said.contains("canary") && said.contains("; "), "{said}");
         assert_eq!(
-            planned.wait.map(|(reason, _)| reason.to_string()).as_deref(),
+            planned.wait.map(|wait| wait.reason.to_string()).as_deref(),
             expected.split(' ').next()
         );
         let text = file(&facts);
@@ -347,30 +349,32 @@ fn what_is_not_known_of_a_switch_changes_nothing_of_it() {
 }
 
 #[test]
-fn secret_for_ironic_that_cannot_be_used_is_named_and_nothing_is_written() {
+fn secret_for_ironic_that_is_missing_unread_or_refused_is_named() {
     let outputs = outputs();
-    let empty = || Output::Known(secret(&[]));
+    let none = || Output::Known(secret(&[]));
+    let section = "[switch:a]\nkey_file=/etc/ironic/keys/aa-bb-cc-dd-ee-01.key\n\n";
+    let text = format!("{HEADER}{section}");
     for (configs, keys, reason) in [
         (
             Output::Absent,
-            empty(),
+            none(),
             "False SwitchSecretMissing Secret configs not found; create it",
         ),
         (
-            empty(),
+            Output::Known(secret(&[(CONFIG_KEY, text.as_bytes())])),
             Output::Absent,
             "False SwitchSecretMissing Secret keys not found; create it",
         ),
         (
             Output::Unknown("it was not read".to_owned()),
-            empty(),
+            none(),
             "Unknown StateUnknown Secret configs cannot be read: it",
         ),
     ] {
         let blocked = Facts {
             configs,
             keys,
-            ..facts(&outputs, vec![plain("a", password())])
+            ..facts(&outputs, vec![plain("a", private_key())])
         };
         let planned = plan(&blocked);
         assert!(
@@ -380,7 +384,7 @@ fn secret_for_ironic_that_cannot_be_used_is_named_and_nothing_is_written() {
         );
     }
     let refused = Facts {
-        refused: Some(Which::Keys),
+        refused: BTreeSet::from([Which::Keys]),
         ..facts(&outputs, vec![plain("a", private_key())])
     };
     let said = report(&plan(&refused), "a");

@@ -52,7 +52,7 @@ impl Caches {
 }
 
 /// Whether all switches are in the cache. Otherwise one that is not there may exist.
-fn are_listed<I: Indexes<BareMetalSwitch>>(cache: &Cache<BareMetalSwitch, I>) -> bool {
+pub(super) fn are_listed<I: Indexes<BareMetalSwitch>>(cache: &Cache<BareMetalSwitch, I>) -> bool {
     cache.synced() && cache.is_permitted() && cache.is_served()
 }
 

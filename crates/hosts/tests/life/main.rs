@@ -30,6 +30,7 @@ mod removals;
 mod seeds;
 mod stories;
 mod subscriptions;
+mod switch_faults;
 mod switches;
 mod tenants;
 mod unserved;

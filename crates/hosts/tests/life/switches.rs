@@ -15,11 +15,11 @@ use crate::env::{CONTROLLER_USER, PASSWORD, Setup, TestEnv};
 use crate::faults::FAULTS;
 use crate::unserved::delete;
 
-const CONFIG: &str = "switch-configs.conf";
-const HEADER: &str = "# This file is managed by the Baremetal Operator\n\n";
+pub(crate) const CONFIG: &str = "switch-configs.conf";
+pub(crate) const HEADER: &str = "# This file is managed by the Baremetal Operator\n\n";
 /// More than a back-off after one fault.
-const REST: Duration = Duration::from_mins(5);
-const DAY: Duration = Duration::from_hours(24);
+pub(crate) const REST: Duration = Duration::from_mins(5);
+pub(crate) const DAY: Duration = Duration::from_hours(24);
 const RESOURCES: [&str; 2] = ["secrets", "baremetalswitches/status"];
 
 pub(crate) fn outputs() -> Outputs {
@@ -30,40 +30,40 @@ pub(crate) fn outputs() -> Outputs {
     }
 }
 
-fn env() -> TestEnv {
+pub(crate) fn env() -> TestEnv {
     TestEnv::new(Setup {
         switches: Some(outputs()),
         ..Setup::default()
     })
 }
 
-async fn secret(env: &TestEnv, name: &str, labels: Value, values: Value) {
+pub(crate) async fn secret(env: &TestEnv, name: &str, labels: Value, values: Value) {
     env.make::<Secret>(json!({ "metadata": { "name": name, "labels": labels }, "stringData": values }))
         .await;
 }
 
-async fn login(env: &TestEnv, name: &str, values: Value) {
+pub(crate) async fn login(env: &TestEnv, name: &str, values: Value) {
     secret(env, name, json!({ "environment.metal3.io": "baremetal" }), values).await;
 }
 
-async fn switch(env: &TestEnv, name: &str, last: u8) {
+pub(crate) async fn switch(env: &TestEnv, name: &str, last: u8) {
     let spec = json!({ "address": format!("192.0.2.{last}"), "macAddress": format!("aa:bb:cc:dd:ee:{last:02x}"),
         "deviceType": "netmiko_cisco_ios", "credentials": { "name": format!("{name}-login") } });
     env.make::<BareMetalSwitch>(json!({ "metadata": { "name": name }, "spec": spec }))
         .await;
 }
 
-async fn values(env: &TestEnv, name: &str) -> BTreeMap<String, String> {
+pub(crate) async fn values(env: &TestEnv, name: &str) -> BTreeMap<String, String> {
     let secret = env.api::<Secret>().get(name).await.unwrap();
     let text = |(name, value): (String, k8s_openapi::ByteString)| (name, String::from_utf8(value.0).unwrap());
     secret.data.unwrap_or_default().into_iter().map(text).collect()
 }
 
-async fn file(env: &TestEnv) -> String {
+pub(crate) async fn file(env: &TestEnv) -> String {
     values(env, "configs").await.get(CONFIG).cloned().unwrap_or_default()
 }
 
-async fn valid(env: &TestEnv, name: &str) -> String {
+pub(crate) async fn valid(env: &TestEnv, name: &str) -> String {
     let switch = env.api::<BareMetalSwitch>().get(name).await.unwrap();
     let conditions = switch.status.conditions;
     conditions.first().map_or_else(String::new, |one| {
@@ -71,7 +71,7 @@ async fn valid(env: &TestEnv, name: &str) -> String {
     })
 }
 
-async fn change(env: &TestEnv, name: &str, data: Value) {
+pub(crate) async fn change(env: &TestEnv, name: &str, data: Value) {
     let patch = Patch::Merge(data);
     env.api::<Secret>()
         .patch(name, &PatchParams::default(), &patch)
@@ -100,11 +100,11 @@ async fn rest(env: &TestEnv, case: &dyn std::fmt::Debug) {
     }
 }
 
-fn counts(env: &TestEnv) -> [u64; 2] {
+pub(crate) fn counts(env: &TestEnv) -> [u64; 2] {
     RESOURCES.map(|resource| env.cluster.audit().of(CONTROLLER_USER, "patch", resource))
 }
 
-fn reads(env: &TestEnv) -> u64 {
+pub(crate) fn reads(env: &TestEnv) -> u64 {
     env.cluster.audit().of(CONTROLLER_USER, "get", "secrets")
 }
 
