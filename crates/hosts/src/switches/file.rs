@@ -93,7 +93,8 @@ pub(super) fn section(
         Some(true) => "insecure=true\n",
         Some(false) | None => "",
     };
-    let admin = match values.contains_key("admin-password") {
+    // parity: an empty one is none, as from a chart for switches that need none.
+    let admin = match values.get("admin-password").is_some_and(|value| !value.0.is_empty()) {
         true => Zeroizing::new(format!(
             "enable_secret={}\n",
             *required(values, secret, "admin-password")?

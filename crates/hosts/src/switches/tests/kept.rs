@@ -39,6 +39,18 @@ fn file_is_written_without_the_secret_of_keys_for_switches_without_a_key() {
 }
 
 #[test]
+fn empty_admin_password_is_none() {
+    let outputs = outputs();
+    let empty = secret(&[("username", b"admin"), ("password", b"p"), ("admin-password", b"")]);
+    let facts = facts(&outputs, vec![plain("a", Login::Known(empty))]);
+    assert!(
+        file(&facts).ends_with("username=admin\npassword=p\n\n"),
+        "{}",
+        file(&facts)
+    );
+}
+
+#[test]
 fn message_fits_a_condition() {
     let outputs = outputs();
     let long = json!({ "spec": { "credentials": { "name": "ä".repeat(40_000) } } });
