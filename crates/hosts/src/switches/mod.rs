@@ -118,7 +118,8 @@ pub fn controller(parts: Parts, writer: Writer<Switches>) -> Controller<SwitchRe
     };
     Controller::new("baremetalswitch", parts.clock, writer, reconciler)
         .watches(&caches.switches, move |change| {
-            change.key().map(|key| key.sibling(&configs))
+            let key = change.key().filter(|_| !watches::is_same(change));
+            key.map(|key| key.sibling(&configs))
         })
         .watches(&parts.of_hosts.secrets, move |change| {
             let secret = change.key()?;

@@ -89,6 +89,15 @@ impl SecretsOfSwitches {
     }
 }
 
+/// Whether a change of a switch is none of what is written. A switch that is touched costs no read.
+pub(super) fn is_same(change: &Change<'_, BareMetalSwitch>) -> bool {
+    change.is_same(|old, new| {
+        let (old_meta, new_meta) = (&old.metadata, &new.metadata);
+        let is_same_object = old_meta.uid == new_meta.uid && old_meta.deletion_timestamp == new_meta.deletion_timestamp;
+        is_same_object && old.spec == new.spec && old.status == new.status
+    })
+}
+
 /// Whether the Secrets that a host names are others than before: one that a host uses is no login of a switch.
 pub(super) fn uses_other_secrets(change: &Change<'_, BareMetalHost>) -> bool {
     let names = |host: &BareMetalHost| -> BTreeSet<String> { secrets_of_host(host).map(str::to_owned).collect() };

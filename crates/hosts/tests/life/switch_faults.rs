@@ -160,3 +160,34 @@ async fn login_of_a_former_switch_goes_once_switches_may_be_listed() {
     sleep(DAY).await;
     assert_eq!(reads(&env), read, "nothing is polled");
 }
+
+#[tokio::test(start_paused = true)]
+async fn label_of_a_switch_costs_no_read() {
+    let env = env();
+    empty_secrets(&env).await;
+    for (name, last) in [("a", 1), ("b", 2), ("c", 3)] {
+        login(
+            &env,
+            &format!("{name}-login"),
+            json!({ "username": "admin", "password": PASSWORD }),
+        )
+        .await;
+        switch(&env, name, last).await;
+    }
+    sleep(REST).await;
+    let before = reads(&env);
+    let api = env.api::<BareMetalSwitch>();
+    let label = Patch::Merge(json!({ "metadata": { "labels": { "rack": "4" } } }));
+    api.patch("a", &PatchParams::default(), &label).await.unwrap();
+    sleep(REST).await;
+    assert_eq!(reads(&env), before);
+    // What another writer did to the status is still repaired.
+    let status = Patch::Merge(json!({ "status": { "conditions": [] } }));
+    api.patch_status("a", &PatchParams::default(), &status).await.unwrap();
+    sleep(REST).await;
+    assert!(
+        valid(&env, "a").await.starts_with("True "),
+        "{}",
+        valid(&env, "a").await
+    );
+}
