@@ -2,7 +2,7 @@
 
 use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::{
-    BareMetalSwitch, FirmwareSchema, HardwareData, HostClaim, HostDeployPolicy, HostNetworkAttachment,
+    BareMetalHost, BareMetalSwitch, FirmwareSchema, HardwareData, HostClaim, HostDeployPolicy, HostNetworkAttachment,
     HostUpdatePolicy, PreprovisioningImage,
 };
 
@@ -29,7 +29,12 @@ pub(crate) fn findings(objects: &Objects, given: &[Given]) -> Vec<Finding> {
     let variables = given.iter().flat_map(|given| &given.variables);
     let mut networking = variables.filter(|variable| variable.name == NETWORKING);
     match networking.any(|variable| !is_off(variable.value.as_deref().unwrap_or("true"))) {
-        true => findings.extend(objects.documents::<BareMetalSwitch>().iter().filter_map(switch)),
+        true => findings.extend(
+            objects
+                .documents::<BareMetalSwitch>()
+                .iter()
+                .filter_map(|one| switch(one, objects)),
+        ),
         false => {
             let switches = "it is served with IRONIC_NETWORKING_ENABLED only, as by the Go manager";
             findings.extend(each::<BareMetalSwitch>(objects, Decision::Go, switches));
@@ -44,16 +49,48 @@ fn is_off(value: &str) -> bool {
     ["", "0", "f", "F", "false", "FALSE", "False"].contains(&value.trim())
 }
 
-/// A switch that the Go manager serves, and this program does not.
-fn switch(document: &Value) -> Option<Finding> {
-    let at = |place: &str| document.pointer(place).and_then(Value::as_str).unwrap_or_default();
-    let named = at("/spec/credentials/namespace");
-    let is_elsewhere = !named.is_empty() && named != at("/metadata/namespace");
-    let what = format!("names a Secret of the namespace {named}, which is not read: the switch would be left out");
-    let cure = "create the Secret in the namespace of the switch, with the label environment.metal3.io: baremetal, and name it there";
-    is_elsewhere.then(|| {
-        Finding::new(Decision::No, name::<BareMetalSwitch>(document), what, cure).row("switch-credentials-secret")
-    })
+/// Where a host names a Secret of its namespace.
+const SECRETS_OF_HOST: [&str; 6] = [
+    "/spec/bmc/credentialsName",
+    "/spec/preprovisioningNetworkDataName",
+    "/spec/userData/name",
+    "/spec/metaData/name",
+    "/spec/networkData/name",
+    "/spec/image/ociAuthSecretName",
+];
+
+fn text<'a>(document: &'a Value, place: &str) -> &'a str {
+    document.pointer(place).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A switch that the Go manager serves, and this program does not, or not with a new login.
+fn switch(document: &Value, objects: &Objects) -> Option<Finding> {
+    let at = |place: &str| text(document, place);
+    let (own, named) = (at("/metadata/namespace"), at("/spec/credentials/namespace"));
+    let secret = at("/spec/credentials/name");
+    let no = |what: String, cure: &str| {
+        let found = Finding::new(Decision::No, name::<BareMetalSwitch>(document), what, cure);
+        Some(found.row("switch-credentials-secret"))
+    };
+    if !named.is_empty() && named != own {
+        let what = format!("names a Secret of the namespace {named}, which is not read: the switch would be left out");
+        let cure = "create the Secret in the namespace of the switch, with the label environment.metal3.io: baremetal, and name it there";
+        return no(what, cure);
+    }
+    let names_it = |host: &&Value| {
+        let mut places = SECRETS_OF_HOST.into_iter();
+        text(host, "/metadata/namespace") == own && places.any(|place| text(host, place) == secret)
+    };
+    let mut hosts = objects.documents::<BareMetalHost>().iter();
+    let host = hosts.find(names_it).filter(|_| !secret.is_empty())?;
+    let what = format!(
+        "names Secret {secret}, and so does BareMetalHost {}: a new login in it would not be written",
+        text(host, "/metadata/name")
+    );
+    no(
+        what,
+        "create a Secret for the switch alone, with the label environment.metal3.io: baremetal, and name it there",
+    )
 }
 
 /// Kinds that have no admission rules, which would say it.

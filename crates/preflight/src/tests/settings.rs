@@ -2,7 +2,9 @@
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::rbac::v1::PolicyRule;
-use metal3_api::metal3::v1alpha1::{BareMetalSwitch, HardwareData, HostDeployPolicy, HostNetworkAttachment};
+use metal3_api::metal3::v1alpha1::{
+    BareMetalHost, BareMetalSwitch, HardwareData, HostDeployPolicy, HostNetworkAttachment,
+};
 
 use super::*;
 
@@ -221,6 +223,39 @@ fn switch_is_served_where_the_go_manager_serves_it_unless_its_login_is_in_anothe
     for value in [Some("false"), Some("0"), Some("")] {
         assert_eq!(served(other.clone(), value), [Decision::Go], "as by the Go manager");
     }
+}
+
+#[test]
+fn switch_whose_login_a_host_of_the_namespace_names_is_found() {
+    let switch = json!({ "metadata": { "name": "one", "namespace": "metal" }, "spec": { "address": "192.0.2.1",
+        "macAddress": "52:54:00:00:00:01", "deviceType": "x", "credentials": { "name": "a" } } });
+    let found = |namespace: &str, spec: Value| {
+        let host = json!({ "metadata": { "name": "host", "namespace": namespace }, "spec": spec });
+        let given = Given {
+            deployment: "sys/manager".to_owned(),
+            variables: vec![variable("IRONIC_NETWORKING_ENABLED", Some("true"), Source::Deployment)],
+            ..Given::default()
+        };
+        let mut facts = Facts {
+            given: vec![given],
+            ..forward::<BareMetalSwitch>(switch.clone())
+        };
+        facts = with::<BareMetalHost>(facts, host);
+        let found = about(facts, "BareMetalSwitch");
+        found.into_iter().map(|(decision, _)| decision).collect::<Vec<_>>()
+    };
+    for spec in [
+        json!({ "bmc": { "credentialsName": "a" } }),
+        json!({ "preprovisioningNetworkDataName": "a" }),
+        json!({ "userData": { "name": "a" } }),
+        json!({ "metaData": { "name": "a" } }),
+        json!({ "networkData": { "name": "a" } }),
+        json!({ "image": { "url": "oci://r.example/os", "ociAuthSecretName": "a" } }),
+    ] {
+        assert_eq!(found("metal", spec.clone()), [Decision::No], "{spec}");
+        assert_eq!(found("other", spec.clone()), [], "{spec}");
+    }
+    assert_eq!(found("metal", json!({ "bmc": { "credentialsName": "b" } })), []);
 }
 
 #[test]

@@ -25,6 +25,8 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
     }
 
     /// Where the switches are written, if they are configured.
+    ///
+    /// differs (`switch-variables`): the Go manager starts with a path or a Secret with which no switch can be configured.
     pub(super) fn switches(&mut self) -> Option<Outputs> {
         // parity: the Go manager reads this one as Go does.
         let given = self.text(ENABLED).unwrap_or_default();
