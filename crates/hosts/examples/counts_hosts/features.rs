@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::DeleteParams;
-use metal3_api::metal3::v1alpha1::{BMCEventSubscription, DataImage};
+use metal3_api::metal3::v1alpha1::{BMCEventSubscription, BareMetalSwitch, DataImage};
 use metal3_hosts::node::{Ramdisk, Ramdisks};
 use metal3_hosts::switches::Outputs;
 use metal3_ledger::Ledger;
@@ -78,6 +78,18 @@ const SUBSCRIPTION: Goal = Goal {
     ],
 };
 
+/// With a private key, as the first one of its namespace: its creation and its deletion.
+const SWITCH: Goal = Goal {
+    writes: 6,
+    reads: 5,
+    ironic: 0,
+    least: [
+        "5: key, file, condition; file, key",
+        "5: its Secret and the two for Ironic; the two",
+        "none",
+    ],
+};
+
 impl Requests {
     fn add(&mut self, more: Self) {
         for (sum, counts) in [
@@ -98,11 +110,7 @@ pub(crate) async fn run(ledger: &mut Ledger, text: &mut String) -> Result<()> {
     let unused = Setup {
         subscriptions: true,
         data_images: true,
-        switches: Some(Outputs {
-            configs: "configs".to_owned(),
-            keys: "keys".to_owned(),
-            folder: "/keys".to_owned(),
-        }),
+        switches: Some(outputs()),
         ..Setup::default()
     };
     let unused = life(unused, &json!({}), None).await?;
@@ -136,10 +144,19 @@ pub(crate) async fn run(ledger: &mut Ledger, text: &mut String) -> Result<()> {
         ),
         ("a DataImage", DATA_IMAGE, data_image().await?),
         ("an event subscription", SUBSCRIPTION, subscription().await?),
+        ("a switch with a private key", SWITCH, switch().await?),
     ] {
         row(ledger, text, (name, &goal), &requests)?;
     }
     Ok(())
+}
+
+fn outputs() -> Outputs {
+    Outputs {
+        configs: "configs".to_owned(),
+        keys: "keys".to_owned(),
+        folder: "/keys".to_owned(),
+    }
 }
 
 fn row(ledger: &mut Ledger, text: &mut String, (name, goal): (&str, &Goal), requests: &Requests) -> Result<()> {
@@ -237,5 +254,32 @@ async fn subscription() -> Result<Requests> {
     api.delete("events", &DeleteParams::default()).await?;
     sleep(REST).await;
     ensure!(api.get_opt("events").await?.is_none(), "it is not deleted");
+    Ok(requests_since_last(&env))
+}
+
+async fn switch() -> Result<Requests> {
+    let env = TestEnv::new(Setup {
+        switches: Some(outputs()),
+        ..Setup::default()
+    });
+    for name in ["configs", "keys"] {
+        env.make::<Secret>(json!({ "metadata": { "name": name } })).await;
+    }
+    let login = json!({ "metadata": { "name": "login", "labels": { "environment.metal3.io": "baremetal" } },
+        "stringData": { "username": "admin", "ssh-privatekey": "key" } });
+    env.make::<Secret>(login).await;
+    sleep(REST).await;
+    requests_since_last(&env);
+    let spec = json!({ "address": "192.0.2.1", "macAddress": "52:54:00:00:00:01", "deviceType": "x",
+        "credentials": { "name": "login" } });
+    env.make::<BareMetalSwitch>(json!({ "metadata": { "name": "one" }, "spec": spec }))
+        .await;
+    sleep(REST).await;
+    let keys = |secret: Secret| secret.data.unwrap_or_default().len();
+    let (api, secrets) = (env.api::<BareMetalSwitch>(), env.api::<Secret>());
+    ensure!(keys(secrets.get("keys").await?) == 1, "it is not written");
+    api.delete("one", &DeleteParams::default()).await?;
+    sleep(REST).await;
+    ensure!(keys(secrets.get("keys").await?) == 0, "its key is left");
     Ok(requests_since_last(&env))
 }
