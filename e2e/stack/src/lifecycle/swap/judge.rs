@@ -41,6 +41,8 @@ pub(super) struct Turn {
     pub(super) marks: [Mark; 3],
     /// Orders since the switch began.
     pub(super) orders: Vec<Order>,
+    /// The same since the work was ordered.
+    pub(super) all_orders: Vec<Order>,
     /// Work that began since it was ordered.
     pub(super) begun: BTreeMap<(String, String), usize>,
     /// Writes since the work was ordered, and since the switch began.

@@ -266,6 +266,7 @@ impl Suite<'_> {
             way,
             work,
             orders: logs::orders(&env.fleet.log_since(since)?, &nodes),
+            all_orders: logs::orders(&env.fleet.log_since(from)?, &nodes),
             begun: logs::begun(&env.fleet.log_since(from)?, &nodes),
             writes: writes.each_ref().map(|part| logs::writes(part)),
             leases: logs::of_leases(&requests[1]),

@@ -23,6 +23,7 @@ impl Turn {
             to_hosts_at_rest: &to_hosts,
             writes: &writes,
             orders: &self.orders,
+            all_orders: &self.all_orders,
         });
         none(differences, format!("{} changes seen before", first.len()))
     }

@@ -9,7 +9,7 @@ use crate::lifecycle::swap::products::{Family, products};
 /// A leader renews every six seconds, and standbys watch.
 const PERIOD: u64 = 6_000;
 /// A start reads and takes each Lease, and so does a switch.
-const START: u64 = 60_000;
+const START: u64 = 25_000;
 const DAY: u64 = 24 * 60 * 60 * 1000;
 
 impl Turn {

@@ -16,6 +16,7 @@ pub(super) fn quiet() -> Turn {
             ..Mark::default()
         }),
         orders: Vec::new(),
+        all_orders: Vec::new(),
         begun: BTreeMap::from([
             ((host(work.provisioned), "deploying".to_owned()), 1),
             ((host(work.inspected), "inspecting".to_owned()), 1),
