@@ -165,7 +165,7 @@ fn live_images(story: &mut Story, mut random: Random) {
             0 => steps.push(asked(json!({ "image": image(IMAGES[0]) }))),
             1 => steps.push(asked(json!({ "image": null }))),
             2 => steps.push(asked(json!({ "online": false }))),
-            3 => steps.push(Step::RestartController),
+            3 => steps.push(Step::LoseDatabase),
             _ => {}
         }
         story.steps.splice(at..at, steps);

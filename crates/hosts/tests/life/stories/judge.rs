@@ -185,6 +185,10 @@ fn of_cleaning(order: &Order<'_>, host: &History) -> Option<&'static str> {
     if !matches!(order.transition(), Some("deleted" | "provide")) {
         return None;
     }
+    // Late orders reach no node of a lost database.
+    if order.node.is_null() {
+        return None;
+    }
     let (cleans, mode) = (&order.node["automated_clean"], "automatedCleaningMode");
     if host.always(SLACK, |host| host["spec"][mode] == "disabled") && *cleans != false {
         return Some("cleaning is forbidden and the node cleans");
