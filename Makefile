@@ -443,7 +443,7 @@ bench: tools ## instructions of cache, plan, patch and allocation against their 
 
 # HOSTS: numbers of hosts, one run each. SPEED: how many times faster than real ones the machines are. SLOTS: hosts on the provisioning
 # network at once; 0 for all. IDLE, AWAY: seconds without changes, and without Ironic. RESULT: the file for the figures. LOGS: folder
-# that keeps the logs. MANAGER: another program than that of PROFILE=dist. LOG_LEVEL: of the manager.
+# that keeps the logs, in scale-run. MANAGER: another program than that of PROFILE=dist. LOG_LEVEL: of the manager.
 IDLE ?= 600
 AWAY ?= 300
 SLOTS ?= 0
@@ -454,7 +454,7 @@ MANAGER ?= $(PROGRAM)
 SCALE_STATE = $(CACHE)/stack/state/$(STACK_NAME)
 SCALE = $(STACK) down >/dev/null; trap '$(STACK) down' EXIT; $(STACK) up --only-api && \
   $(STACK) exec $(CARGO_BIN)/scale measure --hosts $(or $(HOSTS),$(SCALE_HOSTS)) --kubeconfig $(SCALE_STATE)/admin.kubeconfig \
-    --audit $(SCALE_STATE)/log/audit.log --home $(or $(LOGS),$(SCALE_STATE)/scale) --manager $(MANAGER) \
+    --audit $(SCALE_STATE)/log/audit.log --home "$(or $(LOGS),$(SCALE_STATE))" --manager $(MANAGER) \
     $(if $(filter dist,$(PROFILE)),--optimised) --speed $(SPEED) --slots $(SLOTS) --log-level $(LOG_LEVEL)
 .PHONY: scale scale-small scale-tools
 scale-tools: stack-tools $(if $(filter file,$(origin MANAGER)),program)

@@ -133,9 +133,11 @@ async fn measure(arguments: &Measure) -> anyhow::Result<()> {
 
 /// Connects to the server and installs what the runs need.
 async fn world(arguments: &Measure) -> anyhow::Result<World> {
-    let home = &arguments.home;
-    // A killed run leaves its files.
-    drop(std::fs::remove_dir_all(home));
+    // A folder of our own in that of the user, who may have other files there. A killed run leaves it.
+    let home = &arguments.home.join("scale-run");
+    if home.exists() {
+        std::fs::remove_dir_all(home).with_context(|| format!("removing {}", home.display()))?;
+    }
     std::fs::create_dir_all(home).with_context(|| format!("cannot create {}", home.display()))?;
     let admin = Kubeconfig::read_from(&arguments.kubeconfig).context("reading the kubeconfig")?;
     let server = Server::connect(admin.clone()).await?;
