@@ -91,6 +91,7 @@ fn bundle(mut files: Vec<(String, Vec<u8>)>, tag: &str) -> Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
     use std::process::Command;
 
     use super::*;
@@ -114,9 +115,9 @@ mod tests {
         assert!(script("kind: List\n", &written()).is_err());
     }
 
-    /// As a shell and `tar` of others read it, without a registry: a changed file ends the script before it copies anything.
+    /// As a shell and `tar` of others read it, without a registry.
     #[test]
-    fn a_changed_file_of_the_archive_is_refused_and_the_same_files_give_the_same_bytes() {
+    fn files_get_the_new_name_and_a_changed_file_is_refused_and_the_same_files_give_the_same_bytes() {
         let script = script("image: registry.example/a/b@sha256:00ff\n", &written()).unwrap();
         let files = |content: &str| {
             let named = |name: &str, content: &str| (name.to_owned(), content.as_bytes().to_vec());
@@ -127,8 +128,9 @@ mod tests {
                 named(&long, ""),
             ]
         };
-        let archive = bundle(files("a"), "v1.2.3").unwrap();
-        let mut other_order = files("a");
+        let content = "image: registry.example/a/b@sha256:00ff\n";
+        let archive = bundle(files(content), "v1.2.3").unwrap();
+        let mut other_order = files(content);
         other_order.reverse();
         assert_eq!(archive, bundle(other_order, "v1.2.3").unwrap());
         let too_long = vec![("n".repeat(101), Vec::new())];
@@ -142,19 +144,29 @@ mod tests {
             .status();
         assert!(tar.unwrap().success());
         let within = folder.join("metal3-rs-v1.2.3");
-        let load = || {
+        let programs = folder.join("programs");
+        fs::create_dir_all(&programs).unwrap();
+        fs::write(programs.join("skopeo"), "#!/bin/sh\n").unwrap();
+        fs::set_permissions(programs.join("skopeo"), fs::Permissions::from_mode(0o755)).unwrap();
+        let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+        let load = |out: &str| {
             let mut load = Command::new("sh");
-            load.current_dir(&within).args([NAME, "127.0.0.1:1/x", "out"]);
+            load.current_dir(&within)
+                .env("PATH", &path)
+                .args([NAME, "127.0.0.1:1/x", out]);
             let output = load.output().unwrap();
-            assert!(!output.status.success());
-            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+            let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+            (output.status.success(), said)
         };
-        // Without skopeo, or without a registry at that port.
-        let unchanged = load();
-        assert!(!unchanged.contains("FAILED"), "{unchanged}");
+        assert_eq!(load("an out"), (true, "127.0.0.1:1/x@sha256:00ff\n".to_owned()));
+        assert_eq!(
+            fs::read_to_string(within.join("an out/all.yaml")).unwrap(),
+            "image: 127.0.0.1:1/x@sha256:00ff\n"
+        );
+        assert!(!load("an out").0, "a folder that exists is kept");
         fs::write(within.join("release/all.yaml"), "b").unwrap();
-        let changed = load();
-        assert!(changed.contains("release/all.yaml: FAILED"), "{changed}");
+        let (is_done, said) = load("out");
+        assert!(!is_done && said.contains("release/all.yaml: FAILED"), "{said}");
         assert!(!within.join("out").exists());
         fs::remove_dir_all(folder).unwrap();
     }

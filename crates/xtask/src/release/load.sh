@@ -7,7 +7,11 @@ if [ $# -ne 2 ]; then
   echo "usage: $0 REGISTRY/NAME FOLDER, as $0 registry.example/metal3/capm3 out" >&2
   exit 2
 fi
-name=$1 folder=$2
+name=$1
+case $2 in
+  /*) folder=$2 ;;
+  *) folder=$PWD/$2 ;;
+esac
 here=$(cd "$(dirname "$0")" && pwd)
 image=IMAGE
 tag=TAG
@@ -26,11 +30,14 @@ case $name in
 esac
 skopeo copy --quiet --all --preserve-digests --dest-tls-verify=$verify "oci:$here/images:$tag" "docker://$name:$tag"
 
-cp -R "$here/release" "$folder"
-# Archives of charts are left as they are: the folders next to them have the new name.
-find "$folder" -type f -name '*.yaml' | while read -r file; do
-  sed "s|$image|$name|g" "$file" > "$file.new" && mv "$file.new" "$file"
-done
+# Under another name until all files have the new name of the image.
+part=$folder.part
+rm -rf -- "$part"
+cp -R -- "$here/release" "$part"
 # They name the files before the change.
-rm -f "$folder"/SHA256SUMS*
+rm -f -- "$part"/SHA256SUMS*
+# Archives of charts are left as they are: the folders next to them have the new name.
+find "$part" -type f -name '*.yaml' -exec sh -e -c '
+  for file; do sed "$0" "$file" > "$file.new"; mv -- "$file.new" "$file"; done' "s|$image|$name|g" {} +
+mv -- "$part" "$folder"
 echo "$name@DIGEST"
