@@ -38,10 +38,12 @@ fn missing(crds: &[Crd], manager: &Manager) -> Option<Finding> {
     let expected = catalog::definitions().into_iter().filter(|one| is_served(one.group));
     let names = expected.map(|one| format!("{}.{}", one.plural, one.group));
     let missing: Vec<String> = names.filter(|name| !crds.iter().any(|crd| crd.name == *name)).collect();
-    let first = missing.first().filter(|_| manager.is_this_program)?;
+    if missing.is_empty() || !manager.is_this_program {
+        return None;
+    }
     let what = format!(
-        "runs without {} definitions, as {first}: its controllers begin nothing",
-        missing.len()
+        "runs without definitions, so its controllers begin nothing: {}",
+        missing.join(", ")
     );
     let cure = "apply the components of its release again";
     let object = format!("Deployment {}", manager.deployment);

@@ -517,7 +517,7 @@ fn this_program_without_some_of_its_definitions_is_a_reason_to_stop() {
     let found = about_ipam(all("ipam.metal3.io")[1..].to_vec(), true);
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].0, Decision::No);
-    for part in ["without 1 definitions", ".ipam.metal3.io", "components"] {
+    for part in ["without definitions", ".ipam.metal3.io", "components"] {
         assert!(found[0].1.contains(part), "{found:?}");
     }
 }
