@@ -78,6 +78,12 @@ impl Released {
         instance::up(places, &Extent::with_kubelet_flags(KUBELET_FLAGS).with_registry())?;
         let folder = places.state_file("bundle");
         remove(&folder)?;
+        let is_of_a_release = self.release.join("all-in-one.yaml").exists();
+        ensure!(
+            is_of_a_release || !self.release.exists(),
+            "--release {} is to be written from the archive, and has other files",
+            self.release.display()
+        );
         remove(&self.release)?;
         std::fs::create_dir_all(&folder)?;
         let unpack = ["tar", "--strip-components=1", "-xf"].map(OsString::from).to_vec();

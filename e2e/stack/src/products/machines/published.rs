@@ -86,7 +86,8 @@ fn render(stack: &Stack, template: &Path, values: Option<&Path>) -> anyhow::Resu
         export CLUSTER_APIENDPOINT_HOST=192.0.2.1 CLUSTER_APIENDPOINT_PORT=6443
         if [ -n "$0" ]; then . "$0"; fi
         export NAMESPACE="$2" CLUSTER_NAME="${CLUSTER_NAME:-published}"
-        if [ -d "$1" ]; then kubectl kustomize "$1"; else cat "$1"; fi | clusterctl generate yaml --from -"#;
+        if [ -d "$1" ]; then text=$(kubectl kustomize "$1"); else text=$(cat "$1"); fi
+        printf '%s\n' "$text" | clusterctl generate yaml --from -"#;
     let values = values.map(Path::to_string_lossy).unwrap_or_default();
     stack.run(
         "sh",
