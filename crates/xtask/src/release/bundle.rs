@@ -148,12 +148,11 @@ mod tests {
         fs::create_dir_all(&programs).unwrap();
         fs::write(programs.join("skopeo"), "#!/bin/sh\n").unwrap();
         fs::set_permissions(programs.join("skopeo"), fs::Permissions::from_mode(0o755)).unwrap();
-        let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+        let with_programs = "PATH=\"$0:$PATH\"; export PATH; exec sh \"$@\"";
         let load = |out: &str| {
             let mut load = Command::new("sh");
-            load.current_dir(&within)
-                .env("PATH", &path)
-                .args([NAME, "127.0.0.1:1/x", out]);
+            load.current_dir(&within).args(["-c", with_programs]).arg(&programs);
+            load.args([NAME, "127.0.0.1:1/x", out]);
             let output = load.output().unwrap();
             let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
             (output.status.success(), said)
