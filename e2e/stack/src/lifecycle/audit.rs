@@ -69,6 +69,9 @@ const HOSTS: Account = Account {
         ("patch hostfirmwaresettings.metal3.io", SETTINGS),
         ("patch hostfirmwaresettings/status.metal3.io", SETTINGS),
         ("create firmwareschemas.metal3.io", SETTINGS),
+        ("get baremetalswitches.metal3.io", SWITCHES),
+        ("watch baremetalswitches.metal3.io", SWITCHES),
+        ("patch baremetalswitches/status.metal3.io", SWITCHES),
         ("list ironics.ironic.metal3.io", IRONIC_RESOURCE),
         ("watch ironics.ironic.metal3.io", IRONIC_RESOURCE),
         ("patch events", AGAIN),
@@ -110,6 +113,7 @@ const SETTINGS: &str = "a host with HostFirmwareSettings";
 const IRONIC_RESOURCE: &str = "an Ironic that IRONIC_NAME names";
 const AGENT_IMAGES: &str = "--build-preprov-image, or an image of the Go manager that is deleted after a switch";
 const DATA_IMAGES: &str = "a host with a DataImage";
+const SWITCHES: &str = "IRONIC_NETWORKING_ENABLED";
 const SUBSCRIPTIONS: &str = "a host with event subscriptions";
 const ENDPOINT_TEMPLATE: &str =
     "the right to the template of an endpoint is a user's to grant, and is missing at first";
