@@ -14,12 +14,10 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::agents::{Builder, configured, violated_agents};
 use super::discs::{DriveNow, violated_discs};
 use super::goal::{self, World};
 use super::grammar::{
-    AgentKind, DATA, HOST, IMAGES, IronicKind, LIVE, LOGINS, METHODS, MIRROR, NETWORK, OTHER_DATA, REGISTRY_LOGIN,
-    Step, Story,
+    DATA, HOST, IMAGES, IronicKind, LOGINS, METHODS, MIRROR, NETWORK, OTHER_DATA, REGISTRY_LOGIN, Step, Story,
 };
 use super::history::{History, annotation, by, is_deleting, is_external, is_paused};
 use super::judge::{Order, origin, violation};
@@ -119,14 +117,27 @@ pub(super) struct StoryRun {
     updates: Arc<Mutex<History>>,
     pub(super) discs: Arc<Mutex<History>>,
     violated: Arc<Mutex<Option<String>>>,
-    pub(super) builder: Builder,
     pub(super) marks: Arc<Mutex<Marks>>,
     pub(super) mac: String,
 }
 
 impl StoryRun {
     async fn start(story: &Story) -> Self {
-        let env = TestEnv::new(setup(story));
+        let env = TestEnv::new(Setup {
+            seed: story.seed,
+            slots: 1,
+            newest: (story.ironic == IronicKind::Old).then(|| Microversion::minor(109)),
+            pace: Pace {
+                bmc: Duration::from_millis(300),
+                boot: Duration::from_secs(2),
+                work: Duration::from_secs(1),
+                ramdisk_timeout: Duration::from_secs(20),
+                power_sync: POWER_SYNC,
+                ..Pace::default()
+            },
+            data_images: story.steps.iter().any(|step| matches!(step, Step::Disc(_))),
+            ..Setup::default()
+        });
         match story.ironic {
             IronicKind::Redirects => env.ironic.redirect_image(IMAGES[1], MIRROR),
             IronicKind::Converts => env.ironic.download_images(),
@@ -135,8 +146,7 @@ impl StoryRun {
         env.ironic.require_login("registry.example", REGISTRY_LOGIN);
         env.admit();
         let [history, settings, updates, discs] = std::array::from_fn(|_| Arc::<Mutex<History>>::default());
-        let builder = Builder::start(&env, story.agent);
-        record_versions(&env, (&history, &settings, &updates, &discs), builder.recorder());
+        record_versions(&env, (&history, &settings, &updates, &discs));
         let violated = Arc::<Mutex<Option<String>>>::default();
         let marks = Arc::new(Mutex::new(Marks {
             is_old: story.ironic == IronicKind::Old,
@@ -145,7 +155,7 @@ impl StoryRun {
         env.interceptor.observe(Self::judge(
             &env,
             (&history, &settings, &updates, &discs),
-            (&violated, &builder),
+            &violated,
             &marks,
         ));
         make_secrets(&env).await;
@@ -168,7 +178,6 @@ impl StoryRun {
             updates,
             discs,
             violated,
-            builder,
             marks,
             mac,
         }
@@ -177,10 +186,9 @@ impl StoryRun {
     fn judge(
         env: &TestEnv,
         (history, settings, updates, discs): Histories<'_>,
-        (violated, builder): (&Arc<Mutex<Option<String>>>, &Builder),
+        violated: &Arc<Mutex<Option<String>>>,
         marks: &Arc<Mutex<Marks>>,
     ) -> Arc<Observer> {
-        let agents = builder.history();
         let (found, versions, ironic) = (Arc::clone(violated), Arc::clone(history), env.ironic.clone());
         let (marks, unbegun, settings) = (Arc::clone(marks), env.interceptor.unbegun(), Arc::clone(settings));
         let (updates, discs) = (Arc::clone(updates), Arc::clone(discs));
@@ -192,9 +200,6 @@ impl StoryRun {
             order.assigned = marks.assigned;
             order.is_old = marks.is_old;
             if let Some(broken) = violation(&order, &versions.lock()) {
-                found.lock().get_or_insert(broken);
-            }
-            if let Some(broken) = violated_agents(&order, &versions.lock(), agents.as_ref()) {
                 found.lock().get_or_insert(broken);
             }
             let bios = ironic.machine_at(&address(HOST), |machine| machine.bios.clone());
@@ -236,7 +241,6 @@ impl StoryRun {
             return Ok(());
         }
         self.require_no_disc(story)?;
-        self.require_no_agent_image().await?;
         self.require_no_object().await
     }
 
@@ -272,13 +276,13 @@ impl StoryRun {
         }
         // The orders for the other host are not judged.
         let histories = (&self.history, &self.settings, &self.updates, &self.discs);
-        let unjudged = Self::judge(&self.env, histories, (&Arc::default(), &self.builder), &self.marks);
+        let unjudged = Self::judge(&self.env, histories, &Arc::default(), &self.marks);
         self.env.interceptor.observe(unjudged);
         let other = format!("redfish://{}/redfish/v1/Systems/1", bmc(HOST + 1));
         let other = json!({ "address": other, "credentialsName": "bmc-2" });
         self.env.host(HOST + 1, json!({ "bmc": other })).await;
         sleep(Duration::from_mins(10)).await;
-        let judge = Self::judge(&self.env, histories, (&self.violated, &self.builder), &self.marks);
+        let judge = Self::judge(&self.env, histories, &self.violated, &self.marks);
         self.env.interceptor.observe(judge);
         let other = self
             .env
@@ -368,8 +372,6 @@ impl StoryRun {
         let writes = |resource| self.env.cluster.audit().of(CONTROLLER_USER, "patch", resource);
         let of_host = || writes("baremetalhosts/status");
         let of_disc = || writes("dataimages/status");
-        let of_agent = || writes("preprovisioningimages") + writes("preprovisioningimages/status");
-        let before_of_agent = of_agent();
         let (before, before_of_disc, asked) = (of_host(), of_disc(), self.env.interceptor.log().asked.len());
         sleep(REST).await;
         self.require_unviolated()?;
@@ -393,12 +395,9 @@ impl StoryRun {
             asked.retain(|one| !one.starts_with("GET"));
             written_discs = written_discs.saturating_sub(1);
         }
-        let written_agents = of_agent() - before_of_agent;
-        let is_written = written > 0 || written_discs > 0 || written_agents > 0;
-        if !goal::is_blocked(&host, &world) && (is_written || !asked.is_empty()) {
+        if !goal::is_blocked(&host, &world) && (written > 0 || written_discs > 0 || !asked.is_empty()) {
             return Err(format!(
-                "a host at rest is written {written} times, its DataImage too often {written_discs} times, and its agent \
-                 {written_agents} times: {asked:?}"
+                "a host at rest is written {written} times, and its DataImage too often {written_discs} times: {asked:?}"
             ));
         }
         // The images of spec and status are compared by their URLs, with a login in them.
@@ -442,33 +441,8 @@ impl StoryRun {
     }
 }
 
-/// The world of a story.
-fn setup(story: &Story) -> Setup {
-    Setup {
-        seed: story.seed,
-        slots: 1,
-        newest: (story.ironic == IronicKind::Old).then(|| Microversion::minor(109)),
-        pace: Pace {
-            bmc: Duration::from_millis(300),
-            boot: Duration::from_secs(2),
-            work: Duration::from_secs(1),
-            ramdisk_timeout: Duration::from_secs(20),
-            power_sync: POWER_SYNC,
-            ..Pace::default()
-        },
-        data_images: story.steps.iter().any(|step| matches!(step, Step::Disc(_))),
-        agent_images: configured(story.agent),
-        unserved: story.agent != AgentKind::Usual,
-        ..Setup::default()
-    }
-}
-
 /// Records each version of the host and of its firmware objects that the API server stores.
-fn record_versions(
-    env: &TestEnv,
-    (history, settings, updates, discs): Histories<'_>,
-    record_agent: impl Fn(&Value, bool) + Send + 'static,
-) {
+fn record_versions(env: &TestEnv, (history, settings, updates, discs): Histories<'_>) {
     let (versions, of_settings, of_updates) = (Arc::clone(history), Arc::clone(settings), Arc::clone(updates));
     let of_discs = Arc::clone(discs);
     env.cluster.observe_writes(move |write| {
@@ -477,7 +451,6 @@ fn record_versions(
             Some("HostFirmwareSettings") => &of_settings,
             Some("HostFirmwareComponents") => &of_updates,
             Some("DataImage") => &of_discs,
-            Some("PreprovisioningImage") => return record_agent(write.object, write.deleted),
             _ => return,
         };
         if write.object["metadata"]["name"] == name(HOST) {
@@ -510,11 +483,8 @@ async fn make_secrets(env: &TestEnv) {
     .await;
 }
 
-/// The URL of the live image in the drive, or of the image on the disk, before a redirect, and the deploy step that installed it.
+/// The URL of the image on the disk, before a redirect, and the deploy step that installed it.
 fn disk(machine: &mut Machine) -> Option<String> {
-    if let Some(live) = machine.media.as_deref().filter(|media| *media == LIVE) {
-        return Some(live.to_owned());
-    }
     let disk = machine.disk.as_ref()?;
     let source = if disk.source == MIRROR { IMAGES[1] } else { &disk.source };
     Some(by(source, disk.step.as_deref().unwrap_or_default()))
