@@ -33,5 +33,5 @@ pub use managers::{Manager, Series, found};
 pub use objects::{KINDS, KindName, Objects};
 pub use report::{Report, report};
 pub use rights::{Account, Right};
-pub use settings::{Given, Settings, Source, Variable, expanded};
+pub use settings::{Given, Settings, Source, Variable, expanded, unknown_reference};
 pub use text::render;

@@ -1,5 +1,7 @@
 //! The arguments and variables of the Go managers, as this program takes them.
 
+use std::cell::Cell;
+
 use metal3_domain::uri::without_logins;
 use metal3_flags::{Mapped, Owner, VARIABLES, mapped};
 use serde::Serialize;
@@ -55,6 +57,24 @@ pub struct Variable {
     pub value: Option<String>,
     /// Where it comes from.
     pub source: Source,
+}
+
+impl Variable {
+    /// Whether it is the variable of this name, or stands for all entries of a Secret, of which one may have it.
+    #[must_use]
+    pub fn may_be(&self, name: &str) -> bool {
+        self.name == name
+            || self
+                .name
+                .strip_suffix('*')
+                .is_some_and(|prefix| name.starts_with(prefix))
+    }
+
+    /// The variable of this name among others. One that is named by itself comes before entries of a Secret, as in a container.
+    pub fn find<'a>(variables: impl IntoIterator<Item = &'a Self>, name: &str) -> Option<&'a Self> {
+        let found = variables.into_iter().filter(|one| one.may_be(name));
+        found.min_by_key(|one| one.name != name)
+    }
 }
 
 /// The environment of a manager.
@@ -173,6 +193,19 @@ pub fn expanded(argument: &str, value: impl Fn(&str) -> Option<String>) -> Strin
         };
     }
     text + rest
+}
+
+/// The first variable that a text refers to and whose value is not known.
+pub fn unknown_reference<'a>(text: &str, variables: impl Fn(&str) -> Option<&'a Variable>) -> Option<&'a Variable> {
+    let first = Cell::new(None);
+    drop(expanded(text, |name| {
+        let found = variables(name)?;
+        if found.value.is_none() && first.get().is_none() {
+            first.set(Some(found));
+        }
+        found.value.clone()
+    }));
+    first.get()
 }
 
 /// The lines for a person, ready to be copied.

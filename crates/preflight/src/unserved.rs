@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::finding::{Decision, Finding};
 use crate::objects::{Objects, name};
-use crate::settings::Given;
+use crate::settings::{Given, Variable};
 
 /// The variable that makes a controller of switches run, here and in the Go manager.
 const NETWORKING: &str = "IRONIC_NETWORKING_ENABLED";
@@ -26,8 +26,9 @@ pub(crate) fn findings(objects: &Objects, given: &[Given]) -> Vec<Finding> {
     findings.extend(each::<HostUpdatePolicy>(objects, Decision::Go, ""));
     findings.extend(each::<HostDeployPolicy>(objects, Decision::Go, ""));
     findings.extend(each::<HostNetworkAttachment>(objects, Decision::Go, ""));
-    let variables = given.iter().flat_map(|given| &given.variables);
-    let mut networking = variables.filter(|variable| variable.name == NETWORKING);
+    let mut networking = given
+        .iter()
+        .filter_map(|given| Variable::find(&given.variables, NETWORKING));
     match networking.any(|variable| !is_off(variable.value.as_deref().unwrap_or("true"))) {
         true => findings.extend(
             objects

@@ -6,7 +6,7 @@ use std::path::Path;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Container, EnvVarSource};
 use metal3_flags::Owner;
-use metal3_preflight::{Decision, Finding, Given, Manager, Source, Variable, expanded};
+use metal3_preflight::{Decision, Finding, Given, Manager, Source, Variable, expanded, unknown_reference};
 
 use super::reader::Reader;
 use crate::hosts_config::Environment;
@@ -90,16 +90,27 @@ async fn variables(reader: &mut Reader, namespace: &str, container: &Container) 
     }
     for variable in container.env.iter().flatten() {
         let (value, source) = match &variable.value_from {
-            None => {
-                let earlier = |name: &str| variables.get(name)?.value.clone();
-                let value = variable.value.as_deref().map(|text| expanded(text, earlier));
-                (value, Source::Deployment)
-            }
+            None => written(variable.value.as_deref(), &variables),
             Some(from) => referenced(reader, namespace, from).await,
         };
         add(&mut variables, variable.name.clone(), value, source);
     }
     variables
+}
+
+/// The value that is written in the Deployment. It is not known where it refers to one that is not.
+fn written(text: Option<&str>, earlier: &Variables) -> (Option<String>, Source) {
+    let Some(text) = text else {
+        return (None, Source::Deployment);
+    };
+    let find = |name: &str| Variable::find(earlier.values(), name);
+    match unknown_reference(text, find) {
+        Some(unknown) => (None, unknown.source.clone()),
+        None => (
+            Some(expanded(text, |name| find(name)?.value.clone())),
+            Source::Deployment,
+        ),
+    }
 }
 
 fn add(variables: &mut Variables, name: String, value: Option<String>, source: Source) {

@@ -1,9 +1,7 @@
 //! The settings of a Go manager, as those of this program in its place.
 
-use std::collections::BTreeMap;
-
 use metal3_flags::{Mapped, Options, Owner, mapped};
-use metal3_preflight::{Given, Manager, NotRead, Variable, expanded};
+use metal3_preflight::{Given, Manager, NotRead, Variable, expanded, unknown_reference};
 
 /// The variables that say where Ironic is, and how to log in. They are those of the command: the network of the manager, its mounted
 /// files and its login are not those of the person who runs it, and a ConfigMap must not choose where a login of that person goes.
@@ -25,9 +23,7 @@ const NAMESPACES: &str = "WATCH_NAMESPACE";
 /// A Go manager whose place the controllers take.
 pub(super) struct Target<'a> {
     pub(super) manager: &'a Manager,
-    variables: BTreeMap<&'a str, &'a str>,
-    /// Those without a known value, and where they come from.
-    unknown: Vec<(&'a str, String)>,
+    variables: Vec<&'a Variable>,
 }
 
 /// The running Go managers with their variables.
@@ -35,17 +31,9 @@ pub(super) fn targets<'a>(managers: &'a [Manager], given: &'a [Given]) -> Vec<Ta
     let theirs = managers.iter().filter(|manager| !manager.is_this_program);
     let target = |manager: &'a Manager| {
         let environment = given.iter().filter(|one| one.deployment == manager.deployment);
-        let all = || environment.clone().flat_map(|one| &one.variables);
-        let known = all().filter_map(|one| Some((one.name.as_str(), one.value.as_deref()?)));
-        let is_unknown = |one: &&Variable| {
-            let is_named = OF_IRONIC.contains(&one.name.as_str());
-            one.value.is_none() && !is_named && !one.source.differs_between_pods()
-        };
-        let unknown = all().filter(is_unknown);
         Target {
             manager,
-            variables: known.collect(),
-            unknown: unknown.map(|one| (one.name.as_str(), one.source.text())).collect(),
+            variables: environment.flat_map(|one| &one.variables).collect(),
         }
     };
     theirs.map(target).collect()
@@ -57,19 +45,36 @@ impl Target<'_> {
         Owner::ALL.into_iter().filter(is_here).collect()
     }
 
+    fn find(&self, name: &str) -> Option<&Variable> {
+        Variable::find(self.variables.iter().copied(), name)
+    }
+
     pub(super) fn variable(&self, name: &str) -> Option<String> {
-        self.variables.get(name).map(|value| (*value).to_owned())
+        self.find(name)?.value.clone()
+    }
+
+    /// That the value of a variable is not known.
+    fn not_read(&self, variable: &Variable) -> String {
+        let (name, from) = (&variable.name, variable.source.text());
+        format!(
+            "variable {name} of {} comes from {from}, which is not read",
+            self.manager.deployment
+        )
     }
 
     /// The options of this program in its place, in a dry run.
     pub(super) fn options(&self, namespace: Option<&str>) -> Result<Options, String> {
-        if let Some((name, from)) = self.unknown.iter().find(|(name, _)| *name == NAMESPACES) {
-            return Err(format!(
-                "{name}, the namespaces of {}, comes from {from}, which is not read",
-                self.manager.deployment
-            ));
+        // A guess would read what is of others, or nothing.
+        if let Some(unknown) = self.find(NAMESPACES).filter(|one| one.value.is_none()) {
+            return Err(format!("{NAMESPACES} is not known: {}", self.not_read(unknown)));
         }
         let arguments = self.manager.arguments.iter();
+        if let Some(unknown) = arguments
+            .clone()
+            .find_map(|one| unknown_reference(one, |name| self.find(name)))
+        {
+            return Err(format!("its arguments are not known: {}", self.not_read(unknown)));
+        }
         let arguments = arguments.map(|argument| expanded(argument, |name| self.variable(name)));
         let Mapped { mut arguments, dropped } = mapped(&self.owners(), arguments);
         // Without it the whole cluster would be read, and what is of others reported.
@@ -103,12 +108,16 @@ impl Target<'_> {
 
     /// What of its settings the dry run does not have.
     pub(super) fn not_known(&self) -> impl Iterator<Item = NotRead> {
-        self.unknown.iter().map(|(name, from)| NotRead {
-            what: format!("what {} changes", if *name == "*" { "any variable" } else { name }),
-            why: format!(
-                "variable {name} of {} comes from {from}, which is not read",
-                self.manager.deployment
-            ),
+        let is_unknown = |one: &&&Variable| {
+            let is_named = OF_IRONIC.contains(&one.name.as_str());
+            one.value.is_none() && !is_named && !one.source.differs_between_pods()
+        };
+        self.variables.iter().filter(is_unknown).map(|one| {
+            let name = if one.name == "*" { "any variable" } else { &one.name };
+            NotRead {
+                what: format!("what {name} changes"),
+                why: self.not_read(one),
+            }
         })
     }
 }

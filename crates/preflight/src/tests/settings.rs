@@ -226,6 +226,36 @@ fn switch_is_served_where_the_go_manager_serves_it_unless_its_login_is_in_anothe
 }
 
 #[test]
+fn entries_of_a_secret_may_be_any_variable_unless_one_is_named_by_itself() {
+    let all = [
+        variable("*", None, Source::Secret("all".to_owned())),
+        variable("IRONIC_*", None, Source::Secret("ironic".to_owned())),
+        variable("KNOWN", Some("1"), Source::Deployment),
+        variable("HIDDEN", None, Source::Secret("one".to_owned())),
+    ];
+    let find = |of: &'static [usize], name: &str| {
+        let found = Variable::find(of.iter().map(|at| &all[*at]), name);
+        found.map(|one| one.name.clone())
+    };
+    assert_eq!(find(&[0, 2], "KNOWN").as_deref(), Some("KNOWN"));
+    assert_eq!(find(&[0, 2], "WATCH_NAMESPACE").as_deref(), Some("*"));
+    assert_eq!(find(&[1, 2], "WATCH_NAMESPACE"), None);
+    assert_eq!(find(&[1, 2], "IRONIC_NETWORKING_ENABLED").as_deref(), Some("IRONIC_*"));
+    let unknown = |of: &[usize], text: &str| {
+        let find = |name: &str| Variable::find(of.iter().map(|at| &all[*at]), name);
+        unknown_reference(text, find).map(|one| one.source.text())
+    };
+    for (of, text, expected) in [
+        (&[2, 3][..], "a $(KNOWN) $$(HIDDEN)", None),
+        (&[2, 3], "$(KNOWN)-$(HIDDEN)", Some("Secret one")),
+        (&[2, 3], "$(NONE)", None),
+        (&[0, 2], "$(NONE)", Some("Secret all")),
+    ] {
+        assert_eq!(unknown(of, text).as_deref(), expected, "{text}");
+    }
+}
+
+#[test]
 fn switch_whose_login_a_host_of_the_namespace_names_is_found() {
     let switch = json!({ "metadata": { "name": "one", "namespace": "metal" }, "spec": { "address": "192.0.2.1",
         "macAddress": "52:54:00:00:00:01", "deviceType": "x", "credentials": { "name": "a" } } });
