@@ -421,20 +421,21 @@ fn a_failed_deployment_may_be_repeated_and_not_forgotten() {
 #[test]
 fn a_machine_that_cannot_be_powered_off_is_shown_as_on_or_has_its_error() {
     let (number, _) = FAILED[2];
-    for (powered, error, holds) in [
-        (true, "", true),
-        (false, "", false),
-        (false, "power management error", true),
+    for (powered, count, error, holds) in [
+        (true, 1, "", true),
+        (true, 0, "", false),
+        (false, 1, "", false),
+        (false, 0, "power management error", true),
     ] {
         let mut turn = quiet();
         let versions = turn.versions.get_mut(&(HOST.to_owned(), host(number))).unwrap();
         versions.clear();
-        let status = json!({ "provisioning": { "state": "provisioned" }, "errorType": error, "poweredOn": powered });
+        let status = json!({ "provisioning": { "state": "provisioned" }, "errorType": error, "errorCount": count, "poweredOn": powered });
         add_with(&mut turn, number, 5, json!({ "online": false }), status);
         let is_broken = broken(&turn)
             .iter()
             .any(|name| name.starts_with("each_host_at_rest_has"));
-        assert_eq!(!is_broken, holds, "{powered} {error:?}");
+        assert_eq!(!is_broken, holds, "{powered} {count} {error:?}");
     }
 }
 
