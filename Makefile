@@ -455,7 +455,7 @@ SCALE_STATE = $(CACHE)/stack/state/$(STACK_NAME)
 SCALE = $(STACK) down >/dev/null; trap '$(STACK) down' EXIT; $(STACK) up --only-api && \
   $(STACK) exec $(CARGO_BIN)/scale measure --hosts $(or $(HOSTS),$(SCALE_HOSTS)) --kubeconfig $(SCALE_STATE)/admin.kubeconfig \
     --audit $(SCALE_STATE)/log/audit.log --home "$(or $(LOGS),$(SCALE_STATE))" --manager $(MANAGER) \
-    $(if $(filter dist,$(PROFILE)),--optimised) --speed $(SPEED) --slots $(SLOTS) --log-level $(LOG_LEVEL)
+    $(if $(filter file,$(origin MANAGER)),$(if $(filter dist,$(PROFILE)),--optimised)) --speed $(SPEED) --slots $(SLOTS) --log-level $(LOG_LEVEL)
 .PHONY: scale scale-small scale-tools
 scale-tools: stack-tools $(if $(filter file,$(origin MANAGER)),program)
 	@cargo build --quiet --locked --bin scale --bin sim-ironic

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use metal3_ledger::{Log, Target, UserCounts};
 use parking_lot::Mutex;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::outcome::{Api, Cost, Counts};
 use crate::processes::Processes;
@@ -18,6 +18,8 @@ const SHARED: [&str; 4] = ["events", "leases", "deployments", "customresourcedef
 const INTERVAL: Duration = Duration::from_secs(1);
 /// A manager without requests for this long has finished.
 const QUIET: Duration = Duration::from_secs(3);
+/// All hosts have reached their target: what goes on for so long goes on for ever.
+const RESTLESS: Duration = Duration::from_mins(10);
 
 /// Cheap to clone.
 #[derive(Clone)]
@@ -81,8 +83,13 @@ impl Meter {
 
     /// Waits until the manager sends no requests for hosts.
     pub(crate) async fn settle(&self) -> anyhow::Result<()> {
-        let mut before = None;
+        let (mut before, begin) = (None, Instant::now());
         loop {
+            ensure!(
+                begin.elapsed() < RESTLESS,
+                "the manager has not come to rest for {} s: {before:?} writes and reads in this phase",
+                RESTLESS.as_secs()
+            );
             let (Api { writes, reads, .. }, _) = self.read()?;
             let now = (Api::total(&writes), Api::total(&reads));
             if before == Some(now) {

@@ -46,6 +46,10 @@ impl Tail {
         let known = self.file.as_ref().map(File::metadata).transpose()?;
         match fs::metadata(&self.path) {
             Ok(current) if known.is_none_or(|known| known.ino() != current.ino()) => {
+                // What came after the last read and before the renaming.
+                if let Some(old) = &mut self.file {
+                    old.read_to_end(&mut self.partial)?;
+                }
                 self.file = Some(File::open(&self.path)?);
                 Ok(true)
             }
@@ -93,6 +97,23 @@ mod tests {
         old.write_all(b"two\n").unwrap();
         fs::rename(&path, folder.join("audit-old.log")).unwrap();
         fs::write(&path, "three\n").unwrap();
+        assert_eq!(tail.lines().unwrap(), "two\nthree\n");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// The server renames the file between the read and the look for another one.
+    #[test]
+    fn lines_before_a_rotation_are_read_when_it_is_noticed() {
+        let folder = folder("noticed");
+        let path = folder.join("audit.log");
+        fs::write(&path, "one\n").unwrap();
+        let mut tail = Tail::new(path.clone());
+        assert_eq!(tail.lines().unwrap(), "one\n");
+        let mut old = fs::OpenOptions::new().append(true).open(&path).unwrap();
+        fs::rename(&path, folder.join("audit-old.log")).unwrap();
+        old.write_all(b"two\n").unwrap();
+        fs::write(&path, "three\n").unwrap();
+        assert!(tail.reopen().unwrap());
         assert_eq!(tail.lines().unwrap(), "two\nthree\n");
         fs::remove_dir_all(folder).unwrap();
     }
