@@ -1,12 +1,9 @@
 //! Rules about applying the definitions of one family over those of the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use metal3_api::catalog;
 use metal3_api::infrastructure::v1beta2::Metal3ClusterTemplate;
-use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_api::kind::Kind as _;
-use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_flags::Owner;
 
 use crate::facts::{Crd, Direction, Facts};
@@ -21,7 +18,7 @@ pub(crate) fn findings(facts: &Facts, managers: &[Manager]) -> Vec<Finding> {
     let mut findings = conflicts(&facts.crds);
     match facts.direction {
         Direction::ToThisProgram if facts.are_listed("customresourcedefinitions") => {
-            findings.extend(managers.iter().filter_map(|manager| missing(&facts.crds, manager)));
+            findings.extend(managers.iter().filter_map(|manager| missing(facts, manager)));
         }
         Direction::ToThisProgram => {}
         Direction::Back(_) => {
@@ -32,33 +29,23 @@ pub(crate) fn findings(facts: &Facts, managers: &[Manager]) -> Vec<Finding> {
     findings
 }
 
-/// The definitions that this program runs without: its controllers wait for them. Those of a Go manager come with the components.
-fn missing(crds: &[Crd], manager: &Manager) -> Option<Finding> {
-    let is_served = |group: &str| manager.controllers.iter().any(|one| group == group_of(one));
-    let expected = catalog::definitions().into_iter().filter(|one| is_served(one.group));
-    let names = expected.map(|one| format!("{}.{}", one.plural, one.group));
-    let missing: Vec<String> = names.filter(|name| !crds.iter().any(|crd| crd.name == *name)).collect();
-    if missing.is_empty() || !manager.is_this_program {
+/// The definitions that this program runs without: its controllers wait for them. Those of a Go manager come with the components, and
+/// kinds that nothing waits for may be missing.
+fn missing(facts: &Facts, manager: &Manager) -> Option<Finding> {
+    if !manager.is_this_program {
         return None;
     }
-    let what = format!(
-        "runs without definitions, so its controllers begin nothing: {}",
-        missing.join(", ")
-    );
+    let required = manager.controllers.iter().filter_map(|one| facts.required.get(one));
+    let is_missing = |name: &&String| !facts.crds.iter().any(|crd| crd.name == **name);
+    let missing: BTreeSet<&str> = required.flatten().filter(is_missing).map(String::as_str).collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let names: Vec<&str> = missing.into_iter().collect();
+    let what = format!("waits for definitions and begins nothing: {}", names.join(", "));
     let cure = "apply the components of its release again";
     let object = format!("Deployment {}", manager.deployment);
     Some(Finding::new(Decision::No, object, what, cure))
-}
-
-/// The group of the kinds that these controllers serve.
-fn group_of(controllers: &str) -> &'static str {
-    let groups = [
-        (Owner::Capm3, Metal3ClusterTemplate::GROUP),
-        (Owner::Ipam, IPPool::GROUP),
-        (Owner::Hosts, BareMetalHost::GROUP),
-    ];
-    let mut groups = groups.into_iter().filter(|(owner, _)| owner.name() == controllers);
-    groups.next().map_or("", |(_, group)| group)
 }
 
 /// Whether the definition is of a kind that is served here.

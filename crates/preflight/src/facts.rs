@@ -68,6 +68,8 @@ pub struct Facts {
     pub deployments: Vec<Deployment>,
     /// The definitions of the kinds.
     pub crds: Vec<Crd>,
+    /// The definitions without which controllers of this program wait, by the name of the controllers.
+    pub required: BTreeMap<&'static str, Vec<String>>,
     /// The objects.
     pub objects: Objects,
     /// Secrets by namespace and name; `None` for one that does not exist.

@@ -113,8 +113,10 @@ fn manager(deployment: &Deployment) -> Option<Manager> {
         .rsplit_once(':')
         .map(|(_, tag)| tag)
         .filter(|tag| !tag.contains('/'));
+    let arguments = container.args.clone().unwrap_or_default();
+    let chosen = if is_ours { chosen(&arguments) } else { None };
     Some(Manager {
-        controllers: owners.iter().map(|owner| owner.name()).collect(),
+        controllers: chosen.unwrap_or_else(|| owners.iter().map(|owner| owner.name()).collect()),
         is_this_program: is_ours,
         deployment: format!(
             "{}/{name}",
@@ -123,8 +125,20 @@ fn manager(deployment: &Deployment) -> Option<Manager> {
         series: tag.and_then(Series::parse),
         image,
         replicas: spec.replicas.unwrap_or(1),
-        arguments: container.args.clone().unwrap_or_default(),
+        arguments,
     })
+}
+
+/// The controllers that the arguments of this program name: all of them in one Deployment need not run.
+fn chosen(arguments: &[String]) -> Option<Vec<&'static str>> {
+    let flag = |one: &String| {
+        one.trim_start_matches('-')
+            .strip_prefix("controllers=")
+            .map(str::to_owned)
+    };
+    let list = arguments.iter().find_map(flag)?;
+    let is_named = |name: &&str| list.split(',').any(|one| one.trim() == *name);
+    Some(Owner::ALL.into_iter().map(Owner::name).filter(is_named).collect())
 }
 
 /// The rules about the Go managers.

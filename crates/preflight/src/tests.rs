@@ -24,6 +24,7 @@ fn facts(direction: Direction) -> Facts {
         direction,
         deployments: Vec::new(),
         crds: Vec::new(),
+        required: BTreeMap::new(),
         objects: Objects::default(),
         secrets: BTreeMap::new(),
         environment: Vec::new(),
@@ -488,37 +489,45 @@ fn definitions_of_other_projects_are_not_counted() {
 
 /// A cluster that was installed without its definitions, or lost some.
 #[test]
-fn this_program_without_some_of_its_definitions_is_a_reason_to_stop() {
-    let all = |group: &str| -> Vec<Crd> {
-        let definitions = metal3_api::catalog::definitions().into_iter();
-        let of_group = definitions.filter(|one| one.group == group);
-        let crd = |name| Crd { name, ..Crd::default() };
-        of_group
-            .map(|one| crd(format!("{}.{}", one.plural, one.group)))
-            .collect()
-    };
-    let about_ipam = |crds: Vec<Crd>, is_ours: bool| {
+fn this_program_without_definitions_that_it_waits_for_is_a_reason_to_stop() {
+    const HOSTS: [&str; 2] = ["baremetalhosts.metal3.io", "hardwaredata.metal3.io"];
+    const POOLS: &str = "ippools.ipam.metal3.io";
+    let found = |name: &str, arguments: &[&str], is_ours: bool, there: &[&str]| {
+        let crd = |name: &&str| Crd {
+            name: (*name).to_owned(),
+            ..Crd::default()
+        };
         let mut facts = facts(Direction::ToThisProgram);
-        facts.deployments = vec![deployment(
-            "x",
-            "ipam-controller-manager",
-            "r/capm3:v1.15.0",
-            &[],
-            is_ours,
-        )];
-        facts.crds = crds;
-        about(facts, "Deployment")
-            .into_iter()
-            .filter(|(_, text)| text.contains("definitions"))
-            .collect::<Vec<_>>()
+        facts.required = BTreeMap::from([
+            ("hosts", HOSTS.map(str::to_owned).to_vec()),
+            ("ipam", vec![POOLS.to_owned()]),
+        ]);
+        facts.deployments = vec![deployment("x", name, "r/capm3:v1.15.0", arguments, is_ours)];
+        facts.crds = there.iter().map(crd).collect();
+        let mut about = about(facts, "Deployment");
+        about.retain(|(_, text)| text.contains("definitions"));
+        about
     };
-    assert!(about_ipam(all("ipam.metal3.io"), true).is_empty());
-    assert!(about_ipam(Vec::new(), false).is_empty());
-    let found = about_ipam(all("ipam.metal3.io")[1..].to_vec(), true);
-    assert_eq!(found.len(), 1, "{found:?}");
-    assert_eq!(found[0].0, Decision::No);
-    for part in ["without definitions", ".ipam.metal3.io", "components"] {
-        assert!(found[0].1.contains(part), "{found:?}");
+    let (one, all) = ("baremetal-operator-controller-manager", "metal3-controller-manager");
+    assert_eq!(found(one, &[], true, &HOSTS), [], "no other kind is waited for");
+    assert_eq!(
+        found(one, &[], false, &[]),
+        [],
+        "a Go manager's come with the components"
+    );
+    assert_eq!(found(all, &["--controllers=capm3,hosts"], true, &HOSTS), []);
+    for (name, arguments, there, missing) in [
+        (one, &[][..], &HOSTS[..1], HOSTS[1]),
+        (all, &[][..], &HOSTS[..], POOLS),
+        (all, &["--controllers=ipam"][..], &[][..], POOLS),
+    ] {
+        let found = found(name, arguments, true, there);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].0, Decision::No);
+        assert!(
+            found[0].1.contains(missing) && found[0].1.contains("components"),
+            "{found:?}"
+        );
     }
 }
 

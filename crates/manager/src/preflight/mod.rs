@@ -11,16 +11,38 @@ mod reader;
 mod rights;
 mod target;
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use kube::Client;
+use metal3_api::catalog;
 use metal3_domain::yaml;
+use metal3_flags::Owner;
 use metal3_preflight::{Direction, Facts, KINDS, Objects, Report, found, render, report};
 
 pub use arguments::{Preflight, parse};
 pub use dry_run::Surroundings;
 
 use crate::output::Output;
+use crate::product;
+use crate::served::Kind;
 use reader::Reader;
+
+/// The definitions of this project that each product waits for.
+fn required() -> BTreeMap<&'static str, Vec<String>> {
+    let known = catalog::definitions();
+    let is_own = |kind: &&Kind| {
+        known
+            .iter()
+            .any(|one| (one.group, one.plural) == (kind.group, kind.plural))
+    };
+    let of = |owner: Owner| {
+        let kinds = product::find(owner).kinds.iter().filter(is_own);
+        let names = kinds.map(|kind| format!("{}.{}", kind.plural, kind.group));
+        (owner.name(), names.collect())
+    };
+    Owner::ALL.into_iter().map(of).collect()
+}
 
 /// The sentence of an error of the API server, without the answer that the library appends.
 fn brief(error: &str) -> String {
@@ -63,6 +85,7 @@ impl Preflight {
             direction: self.direction,
             deployments,
             crds,
+            required: required(),
             objects,
             secrets,
             environment,
