@@ -169,6 +169,7 @@ bundled-release: stack-tools program images
 	  $(XTASK) bundle "$(BUNDLED).tar" --release "$(BUNDLED)" --images "$(BUNDLED_IMAGES)"
 test-e2e-release: PROFILE = dev
 test-e2e-release: bundled-release ## check the release on a fresh stack: clusterctl and helm install it, the kubelet pulls and runs it (SUITE, TEMPLATES)
+	@rm -rf "$(LOADED)"
 	@helm=$$($(STACK) tool helm) && $(STACK) products --bundle $(BUNDLED).tar --release $(LOADED) --binary $(PROGRAM) \
 	  --charts $(LOADED)/charts --helm "$$helm" $(if $(SUITE),--suite $(SUITE)) $(addprefix --templates ,$(TEMPLATES))
 
@@ -274,6 +275,7 @@ e2e-install: bundled-release ## run the lines of README.md on the real parts, an
 	@e2e/ironic/ironic.sh python >/dev/null
 	@cargo build --quiet --locked --bin labhosts
 	@$(STACK) tool helm >/dev/null
+	@rm -rf "$(LOADED)"
 	@$(STACK) installation --bundle $(BUNDLED).tar --release $(LOADED) --binary $(PROGRAM) \
 	  --ironic e2e/ironic/ironic.sh --labhosts $(CARGO_BIN)/labhosts --readme README.md --page docs/install.md $(if $(WRITE),--write) $(addprefix --only ,$(ONLY))
 
@@ -500,7 +502,7 @@ push: tools ## copy the images to REGISTRY=host/name, and print the image
 
 # CHARTS: the output folder. The charts are a part of the release.
 CHARTS ?= $(RELEASE)/charts
-BUNDLE ?= $(RELEASE).tar
+BUNDLE ?= $(RELEASE:/=).tar
 bundle: tools ## write the release in RELEASE and the images in IMAGES into one archive, BUNDLE, for machines that reach no other registry
 	@$(XTASK) bundle "$(BUNDLE)" --release "$(RELEASE)" --images "$(IMAGES)"
 push-charts: tools ## copy the charts in CHARTS next to the images in REGISTRY=host/path/name: oci://host/path/charts/CHART

@@ -55,11 +55,11 @@ impl Released {
         suite: Vec<OsString>,
     ) -> anyhow::Result<bool> {
         instance::down(places)?;
-        match &self.bundle {
-            Some(bundle) => self.up_with_bundle(places, bundle)?,
-            None => up(places)?,
-        }
-        if let Err(error) = before() {
+        let begun = match &self.bundle {
+            Some(bundle) => self.up_with_bundle(places, bundle),
+            None => up(places),
+        };
+        if let Err(error) = begun.and_then(|()| before()) {
             instance::down(places)?;
             return Err(error);
         }
@@ -70,6 +70,10 @@ impl Released {
             println!("logs are kept in {}", crate::claims::keep_logs(places)?.display());
         }
         instance::down(places)?;
+        if self.bundle.is_some() {
+            // It was written by this run, and the next suite writes it again.
+            remove(&self.release)?;
+        }
         Ok(held)
     }
 
@@ -78,13 +82,11 @@ impl Released {
         instance::up(places, &Extent::with_kubelet_flags(KUBELET_FLAGS).with_registry())?;
         let folder = places.state_file("bundle");
         remove(&folder)?;
-        let is_of_a_release = self.release.join("all-in-one.yaml").exists();
         ensure!(
-            is_of_a_release || !self.release.exists(),
-            "--release {} is to be written from the archive, and has other files",
+            !self.release.exists(),
+            "--release {} is to be written from the archive, and exists",
             self.release.display()
         );
-        remove(&self.release)?;
         std::fs::create_dir_all(&folder)?;
         let unpack = ["tar", "--strip-components=1", "-xf"].map(OsString::from).to_vec();
         let paths = [

@@ -7,23 +7,19 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::files::{files_below, relative};
 use crate::images::{Entry, Written, archive, fits, sha256};
+use crate::trust::installed::{self, Image};
 
 /// Copies the images to a registry, and writes the files with their name there.
 const LOAD: &str = include_str!("load.sh");
 const NAME: &str = "load.sh";
 const SUMS: &str = "SHA256SUMS";
-/// A file of the release that names the image.
-const COMPONENTS: &str = "all-in-one.yaml";
 const PROGRAM: u32 = 0o755;
 const FILE: u32 = 0o644;
 
 /// Writes the archive.
 pub(crate) fn run(release: &Path, images: &Path, file: &Path) -> Result<bool> {
     let written = Written::read(images)?;
-    let components = release.join(COMPONENTS);
-    let components = fs::read_to_string(&components)
-        .with_context(|| format!("read {}: run `make release` first", components.display()))?;
-    let script = script(&components, &written)?;
+    let script = script(&installed::only(&installed::of(release)?)?, &written)?;
     let mut files: Vec<(String, Vec<u8>)> = vec![(NAME.to_owned(), script.into_bytes())];
     for (folder, name) in [(release, "release"), (images, "images")] {
         for path in files_below(folder)? {
@@ -37,16 +33,14 @@ pub(crate) fn run(release: &Path, images: &Path, file: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// The script for these images, under the name that the components have for them.
-fn script(components: &str, written: &Written) -> Result<String> {
-    let digest = &written.digest;
-    let mut lines = components.lines().map(str::trim);
-    let image = lines
-        .find_map(|line| line.strip_prefix("image: "))
-        .context("the release names no image")?;
-    let image = image.trim_matches(['"', '\'']);
-    let name = image.strip_suffix(&format!("@{digest}"));
-    let name = name.with_context(|| format!("the release installs {image}, and the images are {digest}"))?;
+/// The script for these images, under the name that the release has for them.
+fn script(installed: &Image, written: &Written) -> Result<String> {
+    let (name, digest) = (&installed.repository, &written.digest);
+    ensure!(
+        installed.digest == *digest,
+        "the release installs {}, and the images are {digest}",
+        installed.at("")
+    );
     // It is part of a pattern of sed.
     ensure!(
         name.chars()
@@ -100,25 +94,29 @@ mod tests {
         Written::of_test("v1.2.3", "sha256:00ff")
     }
 
+    fn installed(repository: &str, digest: &str) -> Image {
+        Image {
+            repository: repository.to_owned(),
+            digest: digest.to_owned(),
+        }
+    }
+
     #[test]
     fn the_images_of_another_release_are_refused() {
-        let by = |image: &str| script(&format!("      image: {image}\n"), &written());
-        assert!(by("registry.example/a/b@sha256:00ff").is_ok());
-        for (image, part) in [
-            ("registry.example/a/b@sha256:11", "the images are sha256:00ff"),
-            ("registry.example/a/b:v1", "the images are sha256:00ff"),
-            ("a;b@sha256:00ff", "no name of an image"),
+        assert!(script(&installed("registry.example/a/b", "sha256:00ff"), &written()).is_ok());
+        for (name, digest, part) in [
+            ("registry.example/a/b", "sha256:11", "the images are sha256:00ff"),
+            ("a;b", "sha256:00ff", "no name of an image"),
         ] {
-            let error = by(image).unwrap_err().to_string();
-            assert!(error.contains(part), "{image}: {error}");
+            let error = script(&installed(name, digest), &written()).unwrap_err().to_string();
+            assert!(error.contains(part), "{name}: {error}");
         }
-        assert!(script("kind: List\n", &written()).is_err());
     }
 
     /// As a shell and `tar` of others read it, without a registry.
     #[test]
     fn files_get_the_new_name_and_a_changed_file_is_refused_and_the_same_files_give_the_same_bytes() {
-        let script = script("image: registry.example/a/b@sha256:00ff\n", &written()).unwrap();
+        let script = script(&installed("registry.example/a/b", "sha256:00ff"), &written()).unwrap();
         let files = |content: &str| {
             let named = |name: &str, content: &str| (name.to_owned(), content.as_bytes().to_vec());
             let long = format!("release/{}/{}", "f".repeat(60), "n".repeat(99));
@@ -146,8 +144,11 @@ mod tests {
         let within = folder.join("metal3-rs-v1.2.3");
         let programs = folder.join("programs");
         fs::create_dir_all(&programs).unwrap();
-        fs::write(programs.join("skopeo"), "#!/bin/sh\n").unwrap();
-        fs::set_permissions(programs.join("skopeo"), fs::Permissions::from_mode(0o755)).unwrap();
+        let program = |name: &str, text: &str| {
+            fs::write(programs.join(name), text).unwrap();
+            fs::set_permissions(programs.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        program("skopeo", "#!/bin/sh\n");
         let with_programs = "PATH=\"$0:$PATH\"; export PATH; exec sh \"$@\"";
         let load = |out: &str| {
             let mut load = Command::new("sh");
@@ -163,6 +164,12 @@ mod tests {
             "image: 127.0.0.1:1/x@sha256:00ff\n"
         );
         assert!(!load("an out").0, "a folder that exists is kept");
+        program("sed", "#!/bin/sh\nexit 1\n");
+        assert!(!load("torn").0);
+        let left = fs::read_dir(&within).unwrap().map(|one| one.unwrap().file_name());
+        let torn = left.filter(|name| name.to_string_lossy().starts_with("torn"));
+        assert_eq!(torn.count(), 0, "a folder that is not whole stays");
+        fs::remove_file(programs.join("sed")).unwrap();
         fs::write(within.join("release/all.yaml"), "b").unwrap();
         let (is_done, said) = load("out");
         assert!(!is_done && said.contains("release/all.yaml: FAILED"), "{said}");

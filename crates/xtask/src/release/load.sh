@@ -12,6 +12,7 @@ case $2 in
   /*) folder=$2 ;;
   *) folder=$PWD/$2 ;;
 esac
+folder=${folder%/}
 here=$(cd "$(dirname "$0")" && pwd)
 image=IMAGE
 tag=TAG
@@ -30,14 +31,13 @@ case $name in
 esac
 skopeo copy --quiet --all --preserve-digests --dest-tls-verify=$verify "oci:$here/images:$tag" "docker://$name:$tag"
 
-# Under another name until all files have the new name of the image.
-part=$folder.part
-rm -rf -- "$part"
-cp -R -- "$here/release" "$part"
-# They name the files before the change.
-rm -f -- "$part"/SHA256SUMS*
-# Archives of charts are left as they are: the folders next to them have the new name.
-find "$part" -type f -name '*.yaml' -exec sh -e -c '
+# Next to the folder until all files have the new name of the image.
+part=$(mktemp -d "$folder.XXXXXX")
+trap 'rm -rf -- "$part"' EXIT
+cp -R -- "$here/release" "$part/release"
+# What would be another: the sums of the files before the change, and charts with the old name, whose folders have the new one.
+rm -f -- "$part"/release/SHA256SUMS* "$part"/release/charts/*.tgz
+find "$part/release" -type f -name '*.yaml' -exec sh -e -c '
   for file; do sed "$0" "$file" > "$file.new"; mv -- "$file.new" "$file"; done' "s|$image|$name|g" {} +
-mv -- "$part" "$folder"
+mv -- "$part/release" "$folder"
 echo "$name@DIGEST"

@@ -11,31 +11,31 @@ use anyhow::{Context, Result, bail, ensure};
 use super::sums::paths;
 
 /// Images, each with the files that name it.
-pub(super) type Installed = BTreeMap<String, BTreeSet<String>>;
+pub(crate) type Installed = BTreeMap<String, BTreeSet<String>>;
 
 /// An image by its digest.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Image {
+pub(crate) struct Image {
     /// `HOST/NAME`
-    pub(super) repository: String,
+    pub(crate) repository: String,
     /// `sha256:…`
-    pub(super) digest: String,
+    pub(crate) digest: String,
 }
 
 impl Image {
     /// Registry and name: those of a mirror, if there is one.
-    pub(super) fn repository<'a>(&'a self, mirror: &'a str) -> &'a str {
+    pub(crate) fn repository<'a>(&'a self, mirror: &'a str) -> &'a str {
         if mirror.is_empty() { &self.repository } else { mirror }
     }
 
     /// The image there.
-    pub(super) fn at(&self, mirror: &str) -> String {
+    pub(crate) fn at(&self, mirror: &str) -> String {
         format!("{}@{}", self.repository(mirror), self.digest)
     }
 }
 
 /// The images that a folder installs.
-pub(super) fn of(folder: &Path) -> Result<Installed> {
+pub(crate) fn of(folder: &Path) -> Result<Installed> {
     let mut installed = Installed::new();
     for (name, path) in paths(folder)?.iter().filter(|(name, _)| is_manifest(name)) {
         let text = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
@@ -63,7 +63,7 @@ fn images(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The one image that is installed. A tag is no image: who may write to the registry decides what it names.
-pub(super) fn only(installed: &Installed) -> Result<Image> {
+pub(crate) fn only(installed: &Installed) -> Result<Image> {
     ensure!(!installed.is_empty(), "the manifests install no image");
     let mut all = installed.iter();
     let (Some((image, files)), None) = (all.next(), all.next()) else {

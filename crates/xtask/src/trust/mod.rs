@@ -7,7 +7,7 @@
 mod attested;
 mod check;
 mod cosign;
-mod installed;
+pub(crate) mod installed;
 mod provenance;
 mod ready;
 mod sums;

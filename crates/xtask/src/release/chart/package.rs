@@ -13,14 +13,12 @@ use serde_json::{Value, json};
 
 use super::CHARTS;
 use crate::files::{files_below, relative};
-use crate::images::{Entry, archive, compressed, sha256};
+use crate::images::{Entry, archive, compressed, fits, sha256};
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 const CONFIG: &str = "application/vnd.cncf.helm.config.v1+json";
 const CONTENT: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
-/// The longest name in an archive.
-const LONGEST: usize = 100;
 
 /// An archive of a chart.
 #[derive(Debug, PartialEq, Eq)]
@@ -111,7 +109,7 @@ fn files(folder: &Path, chart: &str) -> Result<BTreeMap<String, Vec<u8>>> {
     let mut found = BTreeMap::new();
     for path in files_below(&folder.join(chart))? {
         let name = relative(&path, folder)?;
-        ensure!(name.len() < LONGEST, "{name} is longer than a name in an archive");
+        ensure!(fits(name), "{name} is longer than a name in an archive");
         let content = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
         found.insert(name.to_owned(), content);
     }
