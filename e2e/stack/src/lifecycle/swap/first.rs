@@ -26,14 +26,16 @@ struct Change {
 pub(super) struct Happened<'a> {
     /// Hosts of which nothing was asked.
     pub(super) at_rest: &'a BTreeSet<String>,
+    /// Objects of which the dry run and a manager need not do the same: a machine takes any free host, and a failed host is tried again
+    /// at a time of its own.
+    pub(super) by_chance: &'a BTreeSet<String>,
     /// Writes of the new managers to hosts at rest.
     pub(super) to_hosts_at_rest: &'a [&'a Write],
-    /// Writes of all managers since work was ordered: between the prediction and the switch the old one goes on.
-    pub(super) writes: &'a [&'a Write],
     /// Orders to Ironic since the switch began.
+    pub(super) orders_to_hosts_at_rest: &'a [Order],
+    /// Writes and orders of all managers since the prediction began.
+    pub(super) writes: &'a [Write],
     pub(super) orders: &'a [Order],
-    /// The same since work was ordered, those of the old managers too.
-    pub(super) all_orders: &'a [Order],
 }
 
 /// With work in flight, controllers do not come to rest within the time of a dry run. What it then did not see is a difference of its own.
@@ -76,21 +78,18 @@ impl First {
     pub(super) fn compare(&self, happened: &Happened<'_>) -> Vec<String> {
         let not_known = self.not_known.iter().filter(|what| !what.starts_with(CUT));
         let mut differences: Vec<String> = not_known.map(|what| format!("not known: {what}")).collect();
-        for host in happened.at_rest {
+        for host in happened.at_rest.difference(happened.by_chance) {
             differences.extend(self.host_at_rest(host, happened));
         }
         let is_at_rest = |change: &&Change| change.is_of_host() && happened.at_rest.contains(&change.name);
         // The audit log has no request to a workload cluster.
-        let elsewhere = |change: &&Change| change.resource == "nodes";
-        let others = self
-            .changes
-            .iter()
-            .filter(|change| !is_at_rest(change) && !elsewhere(change));
-        for change in others {
+        let is_compared = |change: &&Change| change.resource != "nodes" && !happened.by_chance.contains(&change.name);
+        let others = self.changes.iter().filter(|change| !is_at_rest(change));
+        for change in others.filter(is_compared) {
             let (verb, resource) = (&change.verb, &change.resource);
             let is_found = match change.order() {
                 Some(verb) => happened
-                    .all_orders
+                    .orders
                     .iter()
                     .any(|order| order.host == change.name && order.what == verb),
                 None => happened.writes.iter().any(|write| {
@@ -135,7 +134,11 @@ impl First {
                 ));
             }
         }
-        for order in happened.orders.iter().filter(|order| order.host == host) {
+        for order in happened
+            .orders_to_hosts_at_rest
+            .iter()
+            .filter(|order| order.host == host)
+        {
             match orders.get_mut(&order.what) {
                 Some(is_seen) => *is_seen = true,
                 None => differences.push(format!("{host}: {} was not predicted", order.text)),
@@ -226,15 +229,15 @@ mod tests {
     /// `rest` is at rest.
     fn differences(first: &First, writes: &[Write], orders: &[Order]) -> Vec<String> {
         let at_rest = BTreeSet::from(["rest".to_owned()]);
-        let all: Vec<&Write> = writes.iter().collect();
         let of_rest = |one: &&Write| one.name == "rest" && one.resource.starts_with("baremetalhosts");
         let to_rest: Vec<&Write> = writes.iter().filter(of_rest).collect();
         first.compare(&Happened {
             at_rest: &at_rest,
+            by_chance: &BTreeSet::from(["any".to_owned()]),
             to_hosts_at_rest: &to_rest,
-            writes: &all,
+            orders_to_hosts_at_rest: orders,
+            writes,
             orders,
-            all_orders: orders,
         })
     }
 
@@ -331,6 +334,14 @@ mod tests {
 
     #[test]
     fn what_the_dry_run_could_not_see_is_a_difference_and_the_way_back_has_none() {
+        let any = first(
+            &[
+                ("patch", "BareMetalHost metal/any"),
+                ("order power on", "BareMetalHost metal/any"),
+            ],
+            &[],
+        );
+        assert_eq!(differences(&any, &[], &[]), [""; 0]);
         let elsewhere = first(&[("patch", "nodes edge-1")], &["what else this program would do"]);
         assert_eq!(differences(&elsewhere, &[], &[]), [""; 0]);
         let found = differences(&first(&[], &["what hosts would do"]), &[], &[]);

@@ -20,7 +20,7 @@ use super::products::{Family, products};
 use super::record::{Mark, Owner, Secret, Version, Versions};
 use super::release::GoRelease;
 use super::stage::{FAILED, MACHINES, OF_CLUSTER, host};
-use super::work::{InFlight, REBOOTED, SWITCHED};
+use super::work::{InFlight, REBOOTED, REBUILT, SWITCHED};
 use crate::claim::Proof;
 
 /// Longer than a lease that ends without being released. It holds for a way back with `hand-back` too, before which all
@@ -32,6 +32,13 @@ const WITHOUT_KILLED: u64 = WITHOUT_MANAGER + 15_000;
 const OF_A_REBOOT: usize = 2;
 const HOST: &str = "BareMetalHost";
 
+/// Writes and orders.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) writes: Vec<Write>,
+    pub(super) orders: Vec<Order>,
+}
+
 /// A switch, as it was recorded.
 pub(super) struct Turn {
     pub(super) to: Family,
@@ -42,8 +49,8 @@ pub(super) struct Turn {
     pub(super) marks: [Mark; 3],
     /// Orders since the switch began.
     pub(super) orders: Vec<Order>,
-    /// The same since the work was ordered.
-    pub(super) all_orders: Vec<Order>,
+    /// What all managers did since the prediction began: the old one goes on until the switch.
+    pub(super) since_prediction: Seen,
     /// Work that began since it was ordered.
     pub(super) begun: BTreeMap<(String, String), usize>,
     /// Writes since the work was ordered, and since the switch began.
@@ -221,6 +228,13 @@ impl Turn {
         let mut violations: Vec<String> = again
             .map(|((host, state), number)| format!("{host}: {state} {number} times"))
             .collect();
+        let rebuilt = host(REBUILT);
+        let state = self.host_at(&rebuilt, 1).unwrap_or_default()["status"]["provisioning"]["state"].clone();
+        if state != "preparing" {
+            violations.push(format!(
+                "{rebuilt} was {state} when the switch began, and its volumes were to be in flight"
+            ));
+        }
         // An image is deployed and a machine inspected in each switch: otherwise the log was not understood.
         for (number, state) in [
             (self.work.provisioned, "deploying"),

@@ -43,9 +43,10 @@ use crate::fresh::{Released, ensure_made};
 use crate::places::Places;
 use crate::products::machines::host_simulator::concurrently;
 use crate::wait::{Stopwatch, until};
-use judge::{INVARIANTS, Turn};
+use judge::{INVARIANTS, Seen, Turn};
 use managers::{Installer, Way};
 use plain::{PLAIN, Plain, Refusal};
+use predict::Prediction;
 use products::{Family, Product};
 use record::{History, Mark, Versions};
 use session::Session;
@@ -224,18 +225,8 @@ impl Suite<'_> {
         let refused = refused.collect::<anyhow::Result<Vec<bool>>>()?;
         let before = Mark::now(env)?;
         stage.begin(&work)?;
-        let prediction = predict::run(
-            env.stack,
-            env.fleet,
-            (self.program, to),
-            &self.installer.upstream.release,
-        )?;
-        let refusal = |(plain, is_refused): (&Plain, bool)| Refusal {
-            plain: plain.command(),
-            is_refused,
-            is_named: prediction.names(plain),
-        };
-        let refusals = PLAIN.iter().zip(refused).map(refusal).collect();
+        let (predicted, prediction) = self.predict(to)?;
+        let refusals = refusals(&refused, &prediction);
         stage.ask(&work)?;
         let switch = Mark::now(env)?;
         self.installer.switch(to, way)?;
@@ -266,7 +257,10 @@ impl Suite<'_> {
             way,
             work,
             orders: logs::orders(&env.fleet.log_since(since)?, &nodes),
-            all_orders: logs::orders(&env.fleet.log_since(from)?, &nodes),
+            since_prediction: Seen {
+                writes: logs::writes(&part(predicted.0..marks[2].audit)),
+                orders: logs::orders(&env.fleet.log_since(predicted.1)?, &nodes),
+            },
             begun: logs::begun(&env.fleet.log_since(from)?, &nodes),
             writes: writes.each_ref().map(|part| logs::writes(part)),
             leases: logs::of_leases(&requests[1]),
@@ -279,6 +273,16 @@ impl Suite<'_> {
             session: self.installer.session.take(),
             marks,
         })
+    }
+
+    /// What preflight says, and the lengths of the audit log and of Ironic's before: from there on either manager may do what it
+    /// sees.
+    fn predict(&self, to: Family) -> anyhow::Result<((usize, usize), Prediction)> {
+        let env = self.env;
+        let audit = fs::metadata(env.stack.places.log("audit"))?.len();
+        let before = (usize::try_from(audit)?, env.fleet.mark()?);
+        let release = &self.installer.upstream.release;
+        Ok((before, predict::run(env.stack, env.fleet, (self.program, to), release)?))
     }
 
     /// Waits until no host is written for a while. Hosts with an error are retried for ever.
@@ -299,4 +303,14 @@ impl Suite<'_> {
             Ok((watch.elapsed() > QUIET).then_some(()))
         })
     }
+}
+
+/// The plain commands, and whether preflight names what works where they are refused.
+fn refusals(refused: &[bool], prediction: &Prediction) -> Vec<Refusal> {
+    let refusal = |(plain, is_refused): (&Plain, &bool)| Refusal {
+        plain: plain.command(),
+        is_refused: *is_refused,
+        is_named: prediction.names(plain),
+    };
+    PLAIN.iter().zip(refused).map(refusal).collect()
 }

@@ -285,13 +285,13 @@ impl Stage<'_> {
         let args = ["--namespace", NAMESPACE, "delete", "bmh", &deleted, "--wait=false"];
         self.stack().kubectl(&args)?;
         self.all("a host to be cleaned", "deprovisioning", &[work.deprovisioned])?;
-        self.volume(REBUILT, work.volume)?;
-        self.all("a host to be prepared", "preparing", &[REBUILT])?;
         self.create(work.registered, |_| {})
     }
 
-    /// Asks running machines for what takes seconds, so that it is in flight too: the prediction takes longer.
+    /// Asks for what takes less time than the prediction, so that it is in flight too.
     pub(super) fn ask(&self, work: &InFlight) -> anyhow::Result<()> {
+        self.volume(REBUILT, work.volume)?;
+        self.all("a host to be prepared", "preparing", &[REBUILT])?;
         self.annotate(REBOOTED, REBOOT)?;
         self.patch(SWITCHED, &json!({"spec": {"online": work.online}}))
     }

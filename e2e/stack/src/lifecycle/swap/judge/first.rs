@@ -7,6 +7,7 @@ use crate::claim::Proof;
 use crate::lifecycle::swap::Family;
 use crate::lifecycle::swap::first::Happened;
 use crate::lifecycle::swap::logs::Write;
+use crate::lifecycle::swap::stage::{FAILED, OF_CLUSTER, host};
 
 impl Turn {
     /// A Go manager has no dry run, so nothing is predicted of the way back.
@@ -17,13 +18,19 @@ impl Turn {
         };
         let at_rest: BTreeSet<String> = self.at_rest();
         let to_hosts: Vec<&Write> = at_rest.iter().flat_map(|host| self.writes_to(host)).collect();
-        let writes: Vec<&Write> = self.writes.iter().flatten().collect();
+        let since = &self.since_prediction;
+        let of_cluster = OF_CLUSTER
+            .iter()
+            .flat_map(|number| [host(*number), format!("bmc-{number}")]);
+        let failed = FAILED.iter().map(|(number, _)| host(*number));
+        let by_chance = of_cluster.chain(failed).collect();
         let differences = first.compare(&Happened {
             at_rest: &at_rest,
+            by_chance: &by_chance,
             to_hosts_at_rest: &to_hosts,
-            writes: &writes,
-            orders: &self.orders,
-            all_orders: &self.all_orders,
+            orders_to_hosts_at_rest: &self.orders,
+            writes: &since.writes,
+            orders: &since.orders,
         });
         none(differences, format!("{} changes seen before", first.len()))
     }

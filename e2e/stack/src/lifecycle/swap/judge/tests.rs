@@ -16,7 +16,7 @@ pub(super) fn quiet() -> Turn {
             ..Mark::default()
         }),
         orders: Vec::new(),
-        all_orders: Vec::new(),
+        since_prediction: Seen::default(),
         begun: BTreeMap::from([
             ((host(work.provisioned), "deploying".to_owned()), 1),
             ((host(work.inspected), "inspecting".to_owned()), 1),
@@ -35,6 +35,8 @@ pub(super) fn quiet() -> Turn {
     };
     let provisioned = turn.work.provisioned;
     add_failed(&mut turn);
+    let preparing = json!({"provisioning": {"state": "preparing"}});
+    add_with(&mut turn, REBUILT, 15, json!({}), preparing);
     for number in [7, 14, provisioned] {
         for (mark, writes) in [(0, 0), (2, u64::from(number == provisioned))] {
             let state = MachineState {
@@ -184,7 +186,7 @@ type Violation = (&'static str, Box<dyn Fn(&mut Turn)>);
 fn each_invariant_has_a_violation() {
     let [hosts, addresses, _] = products(&GoRelease::for_test());
     let (user, of_addresses) = (hosts.user(), addresses.user());
-    let table: [Violation; 30] = [
+    let table: [Violation; 31] = [
         ("no_product", Box::new(|turn| turn.gaps[1].1 = None)),
         ("no_product", Box::new(|turn| turn.gaps[2].1 = Some(20_001))),
         ("leases_cost", Box::new(|turn| turn.leases.clear())),
@@ -213,6 +215,7 @@ fn each_invariant_has_a_violation() {
             "no_order",
             Box::new(|turn| turn.orders.push(order(22, Verb::Provision))),
         ),
+        ("work_in", Box::new(|turn| add(turn, REBUILT, 20, json!({})))),
         (
             "work_in",
             Box::new(|turn| {
