@@ -1,6 +1,7 @@
 //! The result of a run: a small document, from which table, page and pictures are made.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use metal3_sim_ironic::meter::Traffic;
 use serde::{Deserialize, Serialize};
@@ -89,7 +90,7 @@ pub(crate) struct Cost {
 /// From an event to the write that it causes, both as an independent watcher receives them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Reaction {
-    /// One change at a time.
+    /// Changes one after the other, with a pause that is shorter than what each sets off.
     pub(crate) calm: Quantiles,
     /// All hosts changed at once.
     pub(crate) burst: Quantiles,
@@ -104,7 +105,31 @@ pub(crate) struct Quantiles {
     pub(crate) max: f64,
 }
 
+/// Of fewer times than this, the 99th percentile is the maximum.
+const FEW: usize = 100;
+
+impl fmt::Display for Quantiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { number, p50, p99, max } = self;
+        match *number {
+            0 => Ok(()),
+            1..FEW => write!(f, "{p50:.0}, {max:.0} of {number}"),
+            _ => write!(f, "{p50:.0}, {p99:.0}, {max:.0} of {number}"),
+        }
+    }
+}
+
 impl Quantiles {
+    /// What the 99th percentile is.
+    pub(crate) fn name_of_p99(&self) -> String {
+        let Self { number, .. } = self;
+        if *number < FEW {
+            format!("slowest of {number}")
+        } else {
+            format!("99th percentile of {number}")
+        }
+    }
+
     /// Of times in milliseconds.
     pub(crate) fn of(mut times: Vec<f64>) -> Self {
         times.sort_by(f64::total_cmp);
@@ -124,6 +149,64 @@ impl Quantiles {
 impl Api {
     pub(crate) fn total(counts: &Counts) -> u64 {
         counts.values().sum()
+    }
+
+    /// Writes that conflicted, and reads of what does not exist.
+    pub(crate) fn refused(&self) -> u64 {
+        self.conflicts.saturating_add(self.not_found)
+    }
+}
+
+/// A figure that is compared with something.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Measured {
+    Value(f64),
+    /// This run did not measure it.
+    Missing,
+    /// What it is compared with took longer than the run that it is the floor of: other work disturbed it.
+    Disturbed,
+}
+
+impl Measured {
+    pub(crate) fn of(value: Option<f64>) -> Self {
+        value.map_or(Self::Missing, Self::Value)
+    }
+
+    fn map(self, of: impl FnOnce(f64) -> f64) -> Self {
+        match self {
+            Self::Value(value) => Self::Value(of(value)),
+            other => other,
+        }
+    }
+
+    /// As text, with this text if it was not measured.
+    pub(crate) fn text(self, of: impl FnOnce(f64) -> String, missing: &str) -> String {
+        match self {
+            Self::Value(value) => of(value),
+            Self::Missing => missing.to_owned(),
+            Self::Disturbed => "not measurable".to_owned(),
+        }
+    }
+}
+
+impl Phase {
+    /// Seconds of one host alone and of the same writes.
+    fn parts(&self) -> Measured {
+        match self.alone.zip(self.floor) {
+            None => Measured::Missing,
+            Some((_, floor)) if floor > self.seconds => Measured::Disturbed,
+            Some((alone, floor)) => Measured::Value(alone + floor),
+        }
+    }
+
+    /// All hosts to the sum of one host alone and the same writes.
+    pub(crate) fn ratio(&self) -> Measured {
+        self.parts().map(|parts| self.seconds / parts)
+    }
+
+    /// Seconds beyond one host alone and the same writes.
+    pub(crate) fn beyond(&self) -> Measured {
+        self.parts().map(|parts| self.seconds - parts)
     }
 }
 
@@ -161,6 +244,41 @@ mod tests {
         assert_eq!((quantiles.p99, quantiles.max), (198.0, 200.0));
         assert_eq!(Quantiles::of(Vec::new()), Quantiles::default());
         assert_eq!(Quantiles::of(vec![7.0]).p50, 7.0);
+    }
+
+    #[test]
+    fn percentile_of_few_times_is_named_as_their_maximum() {
+        let of = |number: u32| Quantiles::of((1..=number).map(f64::from).collect());
+        for (number, text, name) in [
+            (0, "", "slowest of 0"),
+            (20, "10, 20 of 20", "slowest of 20"),
+            (99, "50, 99 of 99", "slowest of 99"),
+            (100, "50, 99, 100 of 100", "99th percentile of 100"),
+        ] {
+            let quantiles = of(number);
+            assert_eq!(quantiles.to_string(), text);
+            assert_eq!(quantiles.name_of_p99(), name);
+        }
+        assert!((of(99).p99 - of(99).max).abs() < 1e-9);
+    }
+
+    #[test]
+    fn writes_that_took_longer_than_the_run_bound_nothing() {
+        let (alone, ratio, beyond) = (Some(4.0), Measured::Value(2.0), Measured::Value(7.0));
+        for (alone, floor, expected) in [
+            (alone, Some(3.0), (ratio, beyond)),
+            (alone, Some(14.1), (Measured::Disturbed, Measured::Disturbed)),
+            (alone, None, (Measured::Missing, Measured::Missing)),
+            (None, Some(3.0), (Measured::Missing, Measured::Missing)),
+        ] {
+            let phase = Phase {
+                seconds: 14.0,
+                alone,
+                floor,
+                ..Phase::default()
+            };
+            assert_eq!((phase.ratio(), phase.beyond()), expected);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::outcome::{Api, Cost, Outcome, Phase, Quantiles, Size, exponent, number};
+use crate::outcome::{Api, Cost, Outcome, Phase, Size, exponent, number};
 
 /// A figure of a phase over all hosts, for growth.
 type Of = fn(&Phase) -> f64;
@@ -58,7 +58,7 @@ fn write_size(text: &mut String, size: &Size) -> std::fmt::Result {
             each(Api::total(&phase.api.writes)),
             each(Api::total(&phase.api.reads)),
             each(phase.ironic.of_hosts()),
-            each(phase.api.conflicts.saturating_add(phase.api.not_found)),
+            each(phase.api.refused()),
             millis("manager"),
             millis("API server"),
             millis("Ironic"),
@@ -69,17 +69,13 @@ fn write_size(text: &mut String, size: &Size) -> std::fmt::Result {
     }
     writeln!(
         text,
-        "\n{} hosts, in seconds      took   alone   floor  took / (alone + floor)   reaction in ms: calm p50, p99, max; burst p50, p99, max",
+        "\n{} hosts, in seconds      took   alone   floor  took / (alone + floor)   reaction in ms: one after the other; all at once",
         size.hosts
     )?;
     for phase in &size.phases {
         let seconds = |value: Option<f64>| value.map(|value| format!("{value:.1}")).unwrap_or_default();
-        let ratio = phase
-            .alone
-            .zip(phase.floor)
-            .map(|(alone, floor)| phase.seconds / (alone + floor));
         let reaction = phase.reaction.as_ref();
-        let reaction = reaction.map(|times| format!("{}; {}", quantiles(times.calm), quantiles(times.burst)));
+        let reaction = reaction.map(|times| format!("{}; {}", times.calm, times.burst));
         writeln!(
             text,
             "  {:18} {:10.1} {:>7} {:>7} {:>23}   {}",
@@ -87,7 +83,7 @@ fn write_size(text: &mut String, size: &Size) -> std::fmt::Result {
             phase.seconds,
             seconds(phase.alone),
             seconds(phase.floor),
-            ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default(),
+            phase.ratio().text(|ratio| format!("{ratio:.2}"), ""),
             reaction.unwrap_or_default(),
         )?;
     }
@@ -100,10 +96,6 @@ fn write_size(text: &mut String, size: &Size) -> std::fmt::Result {
         }
     }
     writeln!(text)
-}
-
-fn quantiles(Quantiles { p50, p99, max, .. }: Quantiles) -> String {
-    format!("{p50:.0}, {p99:.0}, {max:.0}")
 }
 
 fn write_growth(text: &mut String, sizes: &[Size]) -> std::fmt::Result {

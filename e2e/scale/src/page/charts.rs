@@ -11,11 +11,15 @@ pub(super) type Picture = (&'static str, String);
 
 pub(super) fn all(outcome: &Outcome) -> Vec<Picture> {
     let sizes = &outcome.sizes;
-    let mut pictures = vec![
-        ("scale-requests.svg", requests(sizes)),
-        ("scale-memory.svg", memory(sizes)),
-        ("scale-processor.svg", processor(sizes)),
-    ];
+    let mut pictures = Vec::new();
+    // One size is a dot and no line.
+    if sizes.len() > 1 {
+        pictures.extend([
+            ("scale-requests.svg", requests(sizes)),
+            ("scale-memory.svg", memory(sizes)),
+            ("scale-processor.svg", processor(sizes)),
+        ]);
+    }
     if let Some(largest) = sizes.last() {
         pictures.push(("scale-time.svg", time(largest)));
         pictures.push(("scale-life.svg", life(largest)));
@@ -133,4 +137,26 @@ fn life(size: &Size) -> String {
     let series: Vec<Series> = names.iter().map(of).collect();
     let title = format!("The life of {} hosts", size.hosts);
     areas(&title, ("seconds, by phase", "hosts by state"), &ticks, &series)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_size_has_no_lines_over_sizes() {
+        let names = |hosts: &[u32]| -> Vec<&str> {
+            let size = |hosts: &u32| Size {
+                hosts: *hosts,
+                ..Size::default()
+            };
+            let outcome = Outcome {
+                sizes: hosts.iter().map(size).collect(),
+                ..Outcome::default()
+            };
+            all(&outcome).into_iter().map(|(name, _)| name).collect()
+        };
+        assert_eq!(names(&[100]), ["scale-time.svg", "scale-life.svg"]);
+        assert_eq!(names(&[100, 1000]).len(), 5);
+    }
 }

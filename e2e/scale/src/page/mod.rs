@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use crate::outcome::{Api, Outcome, Quantiles, Size, number};
+use crate::outcome::{Api, Outcome, Setup, Size, number};
 use crate::table::{GROWING, LIFE, cost, growth};
+use goals::ANY;
 use svg::short;
 
 /// The committed result.
@@ -51,23 +52,7 @@ pub(crate) fn write() -> anyhow::Result<()> {
 }
 
 fn write_page(page: &mut String, outcome: &Outcome, pictures: &[charts::Picture]) -> std::fmt::Result {
-    let setup = &outcome.setup;
-    writeln!(
-        page,
-        "\nMeasured: `{}`, {}, machines {} times faster than real ones, {} at once on the provisioning network.\n",
-        setup.program,
-        if setup.optimised {
-            "compiled as released"
-        } else {
-            "not optimised"
-        },
-        setup.speed,
-        if setup.slots == 0 {
-            "all".to_owned()
-        } else {
-            setup.slots.to_string()
-        },
-    )?;
+    write_setup(page, outcome)?;
     write_goals(page, outcome)?;
     for (name, _) in pictures {
         writeln!(page, "![]({}/{name})\n", PICTURES.trim_start_matches("docs/"))?;
@@ -78,20 +63,56 @@ fn write_page(page: &mut String, outcome: &Outcome, pictures: &[charts::Picture]
     write_growth(page, &outcome.sizes)
 }
 
+fn write_setup(page: &mut String, outcome: &Outcome) -> std::fmt::Result {
+    let Setup {
+        program,
+        optimised,
+        speed,
+        slots,
+        idle_seconds,
+        away_seconds,
+    } = &outcome.setup;
+    let sizes: Vec<String> = outcome.sizes.iter().map(|size| size.hosts.to_string()).collect();
+    let (sizes, option) = (sizes.join(", "), sizes.join(" "));
+    let compiled = if *optimised {
+        "compiled as released"
+    } else {
+        "not optimised"
+    };
+    let at_once = if *slots == 0 {
+        "all".to_owned()
+    } else {
+        slots.to_string()
+    };
+    writeln!(
+        page,
+        "\nMeasured: `{program}`, {compiled}, with {sizes} hosts, machines {speed} times faster than real ones, {at_once} at once on\n\
+         the provisioning network, {idle_seconds} s idle and {away_seconds} s without Ironic:\n\
+         `make scale HOSTS=\"{option}\" HOSTS_ONLY=1 SPEED={speed} SLOTS={slots} IDLE={idle_seconds} AWAY={away_seconds}`.\n",
+    )
+}
+
 fn write_goals(page: &mut String, outcome: &Outcome) -> std::fmt::Result {
     let largest = outcome.sizes.last().map(|size| size.hosts).unwrap_or_default();
     writeln!(page, "## Goals\n\nAt {largest} hosts:\n")?;
-    writeln!(page, "| Figure | At most | Measured | |\n| --- | --- | --- | --- |")?;
+    writeln!(
+        page,
+        "| Figure | At most | With | Measured | |\n| --- | --- | --- | --- | --- |"
+    )?;
     for goal in goals::of(outcome) {
-        let measured = goal.measured.map(short).unwrap_or_else(|| "not measured".to_owned());
-        let missed = goal.measured.is_some_and(|measured| measured > goal.most);
+        let most = format!("{} {}", precise(goal.most), goal.unit);
         writeln!(
             page,
-            "| {} | {} {} | {measured} | {} |",
+            "| {} | {} | {} | {} | {} |",
             goal.what,
-            precise(goal.most),
-            goal.unit,
-            if missed { "missed" } else { "" },
+            most.trim_end(),
+            if goal.hosts == ANY {
+                "any number".to_owned()
+            } else {
+                format!("{} hosts", goal.hosts)
+            },
+            goal.measured.text(short, "not measured"),
+            goal.result(largest),
         )?;
     }
     writeln!(page, "\n## Pictures\n")
@@ -121,7 +142,7 @@ fn write_size(page: &mut String, size: &Size) -> std::fmt::Result {
             phase.name,
             each(Api::total(&phase.api.writes)),
             each(Api::total(&phase.api.reads)),
-            each(phase.api.conflicts.saturating_add(phase.api.not_found)),
+            each(phase.api.refused()),
             each(phase.ironic.of_hosts()),
             millis("manager"),
             millis("API server"),
@@ -132,15 +153,11 @@ fn write_size(page: &mut String, size: &Size) -> std::fmt::Result {
     }
     writeln!(
         page,
-        "\n| Phase | seconds | one host alone | the same writes | ratio | reaction to one change, ms | to all at once, ms |"
+        "\n| Phase | seconds | one host alone | the same writes | ratio | reaction one after the other, ms | to all at once, ms |"
     )?;
     writeln!(page, "| --- | --- | --- | --- | --- | --- | --- |")?;
     for phase in LIFE.iter().filter_map(|name| size.phase(name)) {
         let known = |value: Option<f64>| value.map(short).unwrap_or_default();
-        let ratio = phase
-            .alone
-            .zip(phase.floor)
-            .map(|(alone, floor)| phase.seconds / (alone + floor));
         let reaction = phase.reaction.clone().unwrap_or_default();
         writeln!(
             page,
@@ -149,9 +166,9 @@ fn write_size(page: &mut String, size: &Size) -> std::fmt::Result {
             short(phase.seconds),
             known(phase.alone),
             known(phase.floor),
-            ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default(),
-            quantiles(reaction.calm),
-            quantiles(reaction.burst),
+            phase.ratio().text(|ratio| format!("{ratio:.2}"), ""),
+            reaction.calm,
+            reaction.burst,
         )?;
     }
     writeln!(page)?;
@@ -161,10 +178,6 @@ fn write_size(page: &mut String, size: &Size) -> std::fmt::Result {
         }
     }
     writeln!(page)
-}
-
-fn quantiles(Quantiles { p50, p99, max, .. }: Quantiles) -> String {
-    format!("{p50:.0}, {p99:.0}, {max:.0}")
 }
 
 fn write_growth(page: &mut String, sizes: &[Size]) -> std::fmt::Result {
