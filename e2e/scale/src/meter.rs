@@ -81,17 +81,18 @@ impl Meter {
         Ok((api(&state.counts), state.processes.costs()))
     }
 
-    /// Waits until the manager sends no requests for hosts.
+    /// Waits until the manager sends no requests for hosts, and no lists.
     pub(crate) async fn settle(&self) -> anyhow::Result<()> {
         let (mut before, begin) = (None, Instant::now());
         loop {
             ensure!(
                 begin.elapsed() < RESTLESS,
-                "the manager has not come to rest for {} s: {before:?} writes and reads in this phase",
+                "the manager has not come to rest for {} s: {before:?} writes, reads and lists in this phase",
                 RESTLESS.as_secs()
             );
-            let (Api { writes, reads, .. }, _) = self.read()?;
-            let now = (Api::total(&writes), Api::total(&reads));
+            let (api, _) = self.read()?;
+            let lists: u64 = api.lists().map(|(_, number)| number).sum();
+            let now = (Api::total(&api.writes), Api::total(&api.reads), lists);
             if before == Some(now) {
                 return Ok(());
             }

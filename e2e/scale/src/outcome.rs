@@ -151,6 +151,12 @@ impl Api {
         counts.values().sum()
     }
 
+    /// The lists, which cost most of all requests with many objects.
+    pub(crate) fn lists(&self) -> impl Iterator<Item = (&String, u64)> {
+        let lists = self.shared.iter().filter(|(what, _)| what.starts_with("list "));
+        lists.map(|(what, number)| (what, *number))
+    }
+
     /// Writes that conflicted, and reads of what does not exist.
     pub(crate) fn refused(&self) -> u64 {
         self.conflicts.saturating_add(self.not_found)

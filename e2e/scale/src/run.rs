@@ -278,7 +278,7 @@ impl Run<'_> {
     async fn take_over(&mut self, leader: Manager, how: &'static str) -> anyhow::Result<Manager> {
         let mut standby = self.managers.start()?;
         standby.alive().await?;
-        // Until it holds all objects.
+        // Until it has listed what it caches: a standby sends nothing else for hosts.
         self.world.meter.settle().await?;
         let begun = self.begin(how).await?;
         match how {

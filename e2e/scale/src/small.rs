@@ -89,6 +89,11 @@ fn violations(size: &Size) -> Vec<String> {
         Some(idle) if Api::total(&idle.api.writes) == 0 => {}
         idle => wrong.push(format!("idle: {:?}", idle.map(|phase| &phase.api.writes))),
     }
+    let live = EXPECTED.iter().map(|(name, _)| *name).chain(["idle"]);
+    for phase in live.filter_map(|name| size.phase(name)) {
+        let lists = phase.api.lists();
+        wrong.extend(lists.map(|(what, number)| format!("{}: {what}: {number}, expected 0", phase.name)));
+    }
     let forbidden = size.phases.iter().flat_map(|phase| &phase.api.forbidden);
     wrong.extend(forbidden.map(|target| format!("forbidden: {target}")));
     for (name, expected) in EXPECTED {
@@ -167,16 +172,21 @@ mod tests {
         let phases = &mut wrong.sizes[1].phases;
         phases[0].api.reads.insert("get secrets".to_owned(), 51);
         phases[1].ironic.requests.insert("GET nodes/_".to_owned(), 200);
+        phases[1].api.shared.insert("list secrets".to_owned(), 50);
+        phases[1].api.shared.insert("update leases".to_owned(), 2);
         phases[4].api.writes.insert("patch baremetalhosts/status".to_owned(), 1);
+        phases[4].api.shared.insert("list baremetalhosts".to_owned(), 1);
         let text = check(&wrong).unwrap_err().to_string();
         for part in [
             "50 hosts: enrol: get secrets: 51, expected 50",
             "50 hosts: provision: GET nodes/_: 200, expected 100",
+            "50 hosts: provision: list secrets: 50, expected 0",
+            "50 hosts: idle: list baremetalhosts: 1, expected 0",
             "50 hosts: idle: Some({\"patch baremetalhosts/status\": 1})",
             "provision: Ironic requests grow with the exponent 1.42",
         ] {
             assert!(text.contains(part), "{text}");
         }
-        assert_eq!(text.lines().count(), 4, "{text}");
+        assert_eq!(text.lines().count(), 6, "{text}");
     }
 }
