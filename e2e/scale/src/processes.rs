@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use anyhow::ensure;
 use metal3_ironic_life::usage::{TICKS_A_SECOND, field, ticks_of};
 
 use crate::outcome::Cost;
@@ -77,6 +78,16 @@ impl Processes {
     }
 }
 
+/// Fails unless each measured program was seen: what is not seen would cost nothing, and keep each goal.
+pub(crate) fn require_all(costs: &BTreeMap<String, Cost>) -> anyhow::Result<()> {
+    let missing = MEASURED.iter().filter(|(_, name)| !costs.contains_key(*name));
+    let missing: Vec<String> = missing
+        .map(|(start, name)| format!("{name}: no process whose file is named {start}…"))
+        .collect();
+    ensure!(missing.is_empty(), "{}", missing.join("; "));
+    Ok(())
+}
+
 /// The measured processes of this process namespace.
 fn samples() -> Vec<Sample> {
     let Ok(own) = fs::read_link("/proc/self/ns/pid") else {
@@ -101,4 +112,22 @@ fn sample_of(folder: PathBuf, namespace: &Path) -> Option<Sample> {
         name,
         folder,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_was_not_seen_is_an_error_and_costs_not_nothing() {
+        let mut costs: BTreeMap<String, Cost> = MEASURED
+            .iter()
+            .map(|(_, name)| ((*name).to_owned(), Cost::default()))
+            .collect();
+        require_all(&costs).unwrap();
+        costs.remove("manager");
+        let error = require_all(&costs).unwrap_err().to_string();
+        assert_eq!(error, "manager: no process whose file is named capm3…");
+        assert!(require_all(&BTreeMap::new()).is_err());
+    }
 }

@@ -13,6 +13,7 @@ use crate::ironic::Ironic;
 use crate::manager::{Manager, Managers};
 use crate::meter::Meter;
 use crate::outcome::{Api, Phase, Size};
+use crate::processes::require_all;
 use crate::progress::{States, Wait};
 use crate::server::Server;
 
@@ -168,6 +169,7 @@ impl Run<'_> {
     /// Records a phase that took this long.
     async fn end(&mut self, begun: Begun, took: Duration, states: States) -> anyhow::Result<&mut Phase> {
         let (api, processes) = self.world.meter.read()?;
+        require_all(&processes)?;
         let reaction = Some(self.fleet.take_reactions()).filter(|reaction| reaction.burst.number > 0);
         println!("{:12} {:6.1} s  done", begun.name, took.as_secs_f64());
         self.size.phases.push(Phase {
