@@ -20,6 +20,7 @@ mod small;
 mod table;
 mod tail;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -47,7 +48,14 @@ enum Command {
     /// Measure, in the network of a stack.
     Measure(Measure),
     /// Write the page and its pictures from the committed results.
-    Page,
+    Page(Page),
+}
+
+#[derive(Debug, Args)]
+struct Page {
+    /// Folder of the checkout
+    #[arg(long, default_value = ".")]
+    root: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -77,7 +85,7 @@ struct Measure {
     #[arg(long, default_value_t = 0)]
     slots: u32,
     /// Seconds without changes
-    #[arg(long, default_value_t = 600)]
+    #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     idle: u64,
     /// Seconds without Ironic
     #[arg(long, default_value_t = 300)]
@@ -97,7 +105,7 @@ struct Measure {
 async fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Measure(arguments) => run_program("scale", measure(&arguments)).await,
-        Command::Page => run_program("scale", async { page::write() }).await,
+        Command::Page(Page { root }) => run_program("scale", async { page::write(&root) }).await,
     }
 }
 
@@ -114,8 +122,8 @@ async fn measure(arguments: &Measure) -> anyhow::Result<()> {
         },
         sizes: Vec::new(),
     };
-    for hosts in &arguments.hosts {
-        let (size, result) = run::run(&world, *hosts).await;
+    for hosts in ascending(&arguments.hosts) {
+        let (size, result) = run::run(&world, hosts).await;
         outcome.sizes.push(size);
         // After each size, so that a run that is ended leaves what it has.
         if let Some(path) = &arguments.result {
@@ -131,10 +139,16 @@ async fn measure(arguments: &Measure) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Growth is between neighbours, and the last one is the largest.
+fn ascending(hosts: &[u32]) -> BTreeSet<u32> {
+    hosts.iter().copied().collect()
+}
+
 /// Connects to the server and installs what the runs need.
 async fn world(arguments: &Measure) -> anyhow::Result<World> {
-    // A folder of our own in that of the user, who may have other files there. A killed run leaves it.
-    let home = &arguments.home.join("scale-run");
+    // A folder of our own in that of the user, who may have other files there. A killed run leaves it. Absolute, because files in
+    // a kubeconfig are relative to its folder.
+    let home = &std::path::absolute(&arguments.home)?.join("scale-run");
     if home.exists() {
         std::fs::remove_dir_all(home).with_context(|| format!("removing {}", home.display()))?;
     }
@@ -168,4 +182,33 @@ async fn account(admin: &Server, kubeconfig: &Kubeconfig, name: &str, home: &Pat
     admin.account(name).await?;
     let kubeconfig = admin.kubeconfig(kubeconfig, (NAMESPACE, name), home).await?;
     Server::connect(kubeconfig).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_measured_in_ascending_order_and_once() {
+        assert_eq!(ascending(&[50, 25, 50]), [25, 50].into());
+    }
+
+    #[test]
+    fn idle_takes_time() {
+        let arguments = |idle: &str| {
+            let required = [
+                "scale",
+                "measure",
+                "--hosts",
+                "1",
+                "--kubeconfig=k",
+                "--audit=a",
+                "--manager=m",
+                "--home=h",
+            ];
+            Arguments::try_parse_from(required.into_iter().chain(["--idle", idle]))
+        };
+        assert!(arguments("1").is_ok());
+        assert!(arguments("0").is_err());
+    }
 }

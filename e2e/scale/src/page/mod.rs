@@ -21,8 +21,8 @@ const PICTURES: &str = "docs/img";
 const INTRODUCTION: &str = include_str!("introduction.md");
 
 /// The files, by path below the checkout.
-pub(crate) fn files() -> anyhow::Result<Vec<(PathBuf, String)>> {
-    let text = std::fs::read_to_string(root().join(RESULT)).context(RESULT)?;
+fn files(root: &Path) -> anyhow::Result<Vec<(PathBuf, String)>> {
+    let text = std::fs::read_to_string(root.join(RESULT)).context(RESULT)?;
     let outcome: Outcome = serde_json::from_str(&text).context(RESULT)?;
     let pictures = charts::all(&outcome);
     let mut page = INTRODUCTION.to_owned();
@@ -37,15 +37,10 @@ pub(crate) fn files() -> anyhow::Result<Vec<(PathBuf, String)>> {
     Ok(files)
 }
 
-/// The folder of the checkout.
-pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// Writes the files.
-pub(crate) fn write() -> anyhow::Result<()> {
-    for (path, text) in files()? {
-        let path = root().join(path);
+/// Writes the files of the checkout in this folder.
+pub(crate) fn write(root: &Path) -> anyhow::Result<()> {
+    for (path, text) in files(root)? {
+        let path = root.join(path);
         std::fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
     }
     Ok(())
@@ -213,8 +208,10 @@ mod tests {
 
     #[test]
     fn page_and_pictures_are_what_the_results_give() {
-        for (path, text) in files().unwrap() {
-            let committed = std::fs::read_to_string(root().join(&path)).unwrap_or_default();
+        // Tests run in the folder of their package; that of the compilation may be another checkout.
+        let root = Path::new("../..");
+        for (path, text) in files(root).unwrap() {
+            let committed = std::fs::read_to_string(root.join(&path)).unwrap_or_default();
             assert!(
                 committed == text,
                 "{} is out of date: run `cargo run --bin scale -- page`",
