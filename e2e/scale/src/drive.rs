@@ -13,7 +13,7 @@ use crate::server::{NAMESPACE, Server, hosts, in_namespace};
 
 /// Requests of the driver at a time.
 const AT_ONCE: usize = 32;
-/// So many hosts are changed one after the other, to see the reaction of a manager with nothing else to do.
+/// So many hosts are changed one after the other. What a change sets off takes seconds, so that the manager works on all of them at once.
 const CALM: usize = 20;
 const CALM_PAUSE: Duration = Duration::from_millis(150);
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use metal3_ledger::{Log, Target, UserCounts};
+use metal3_ledger::{Parts, Target, UserCounts};
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep};
 
@@ -30,6 +30,7 @@ pub(crate) struct Meter {
 
 struct State {
     tail: Tail,
+    parts: Parts,
     counts: UserCounts,
     processes: Processes,
 }
@@ -39,6 +40,7 @@ impl Meter {
     pub(crate) fn new(audit: PathBuf, user: &str) -> Self {
         let state = State {
             tail: Tail::new(audit),
+            parts: Parts::default(),
             counts: UserCounts::default(),
             processes: Processes::default(),
         };
@@ -59,7 +61,7 @@ impl Meter {
     fn sample(&self) -> anyhow::Result<()> {
         let mut state = self.state.lock();
         let lines = state.tail.lines().context("reading the audit log")?;
-        let counts = Log::read(&lines)?.counts_of(&self.user);
+        let counts = state.parts.read(&lines)?.counts_of(&self.user);
         state.counts.add(counts);
         state.processes.sample();
         Ok(())

@@ -17,12 +17,13 @@ use crate::processes::require_all;
 use crate::progress::{States, Wait};
 use crate::server::Server;
 
-/// A change that shows the reaction of a manager that has just started.
+/// How long a manager that has just started may take to write to a new host.
 const EXTRA_LIMIT: Duration = Duration::from_mins(5);
 const POLL: Duration = Duration::from_millis(10);
 /// One host alone, and those that are created for restarts.
 const EXTRAS: u32 = 4;
-/// After the return of Ironic, requests are counted for this long.
+/// After the return of Ironic, requests are counted for at least this long: until the first host that goes on later is looked at, or, when
+/// all go on sooner, until the manager rests.
 const RETURN: Duration = Duration::from_secs(10);
 
 /// What all sizes share.

@@ -196,6 +196,29 @@ impl Log {
     }
 }
 
+/// Reads a log in parts, each of complete lines.
+#[derive(Debug, Clone, Default)]
+pub struct Parts {
+    /// The audit IDs of watches that may have an event in a later part.
+    watches: BTreeSet<String>,
+}
+
+impl Parts {
+    /// The calls of the next part. A watch is in the part with its first event only.
+    ///
+    /// # Errors
+    /// When a complete line is not an event.
+    pub fn read(&mut self, part: &str) -> Result<Log, NotAnEvent> {
+        let mut log = Log::read(part)?;
+        // A request has two events at most, so that the second sight of a watch is the last.
+        log.calls
+            .retain(|call| call.target.verb != "watch" || !self.watches.remove(&call.request));
+        let watches = log.calls.iter().filter(|call| call.target.verb == "watch");
+        self.watches.extend(watches.map(|call| call.request.clone()));
+        Ok(log)
+    }
+}
+
 /// Request counts of one user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UserCounts {
@@ -210,7 +233,7 @@ pub struct UserCounts {
 }
 
 impl UserCounts {
-    /// Adds the counts of a later part of the log.
+    /// Adds the counts of a later part of the log; see [`Parts`].
     pub fn add(&mut self, later: Self) {
         self.forbidden.extend(later.forbidden);
         for (counts, more) in [
@@ -314,15 +337,24 @@ mod tests {
 
     #[test]
     fn counts_of_two_parts_are_those_of_the_whole() {
-        let parts = [
-            event("1", "us", "patch", "ippools", "allow"),
-            event("2", "us", "patch", "ippools", "forbid"),
+        let watch = |id: &str| event(id, "us", "watch", "ippools", "allow");
+        let lines = [
+            watch("1"),
+            event("2", "us", "patch", "ippools", "allow"),
+            event("3", "us", "patch", "ippools", "forbid"),
+            watch("4"),
+            watch("1"),
+            watch("4"),
         ];
-        let counts = |text: &str| Log::read(text).unwrap().counts_of("us");
-        let [first, second] = &parts;
-        let mut sum = counts(first);
-        sum.add(counts(second));
-        assert_eq!(sum, counts(&parts.join("\n")));
+        let whole = Log::read(&lines.join("\n")).unwrap().counts_of("us");
+        assert_eq!(whole.requests.get(&target("watch", "ippools")), Some(&2));
+        for size in 1..=lines.len() {
+            let (mut parts, mut sum) = (Parts::default(), UserCounts::default());
+            for part in lines.chunks(size) {
+                sum.add(parts.read(&part.join("\n")).unwrap().counts_of("us"));
+            }
+            assert_eq!(sum, whole, "parts of {size} lines");
+        }
     }
 
     #[test]

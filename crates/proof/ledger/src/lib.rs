@@ -7,6 +7,6 @@ mod audit;
 mod figures;
 mod grants;
 
-pub use audit::{Call, Log, NotAnEvent, Target, UserCounts};
+pub use audit::{Call, Log, NotAnEvent, Parts, Target, UserCounts};
 pub use figures::{Figure, Ledger};
 pub use grants::{Grants, RoleError};
