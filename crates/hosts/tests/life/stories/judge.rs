@@ -182,7 +182,8 @@ fn of_erasing(order: &Order<'_>, host: &History) -> Option<&'static str> {
 }
 
 fn of_cleaning(order: &Order<'_>, host: &History) -> Option<&'static str> {
-    if !matches!(order.transition(), Some("deleted" | "provide")) {
+    // Late orders reach no node of a lost database.
+    if !matches!(order.transition(), Some("deleted" | "provide")) || order.node.is_null() {
         return None;
     }
     let (cleans, mode) = (&order.node["automated_clean"], "automatedCleaningMode");
