@@ -6,9 +6,10 @@ use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::json;
 use tokio::time::sleep;
 
-use crate::env::{CONTROLLER_USER, PASSWORD, TestEnv};
+use crate::env::{CONTROLLER_USER, TestEnv};
 use crate::switches::{
-    CONFIG, DAY, HEADER, REST, change, counts, env, file, login, reads, secret, switch, valid, values,
+    CONFIG, DAY, HEADER, REST, change, counts, env, file, login, reads, secret, switch, switch_with_password, valid,
+    values,
 };
 use crate::unserved::delete;
 
@@ -44,9 +45,8 @@ async fn refused_request_is_named_in_a_condition_and_tried_again() {
         env.cluster.inject_for(&[CONTROLLER_USER], Plan::none().with(rule));
         let values = json!({ "username": "admin", "ssh-privatekey": "canary-a" });
         login(&env, "a-login", values).await;
-        login(&env, "b-login", json!({ "username": "admin", "password": PASSWORD })).await;
         switch(&env, "a", 1).await;
-        switch(&env, "b", 2).await;
+        switch_with_password(&env, "b", 2).await;
         sleep(DAY).await;
         assert_eq!(env.cluster.injected(), 1, "{case}");
         for name in ["a", "b"] {
@@ -72,13 +72,7 @@ async fn refused_change_of_the_keys_stops_no_password_and_no_removal() {
     )
     .await;
     for (name, last) in [("b", 2), ("c", 3)] {
-        login(
-            &env,
-            &format!("{name}-login"),
-            json!({ "username": "admin", "password": PASSWORD }),
-        )
-        .await;
-        switch(&env, name, last).await;
+        switch_with_password(&env, name, last).await;
     }
     sleep(REST).await;
     let merge = Patch::Merge(json!({ "immutable": true }));
@@ -166,13 +160,7 @@ async fn label_of_a_switch_costs_no_read() {
     let env = env();
     empty_secrets(&env).await;
     for (name, last) in [("a", 1), ("b", 2), ("c", 3)] {
-        login(
-            &env,
-            &format!("{name}-login"),
-            json!({ "username": "admin", "password": PASSWORD }),
-        )
-        .await;
-        switch(&env, name, last).await;
+        switch_with_password(&env, name, last).await;
     }
     sleep(REST).await;
     let before = reads(&env);

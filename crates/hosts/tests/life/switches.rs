@@ -53,6 +53,13 @@ pub(crate) async fn switch(env: &TestEnv, name: &str, last: u8) {
         .await;
 }
 
+/// A switch with its login.
+pub(crate) async fn switch_with_password(env: &TestEnv, name: &str, last: u8) {
+    let values = json!({ "username": "admin", "password": PASSWORD });
+    login(env, &format!("{name}-login"), values).await;
+    switch(env, name, last).await;
+}
+
 pub(crate) async fn values(env: &TestEnv, name: &str) -> BTreeMap<String, String> {
     let secret = env.api::<Secret>().get(name).await.unwrap();
     let text = |(name, value): (String, k8s_openapi::ByteString)| (name, String::from_utf8(value.0).unwrap());
@@ -125,9 +132,8 @@ async fn run(case: Option<(&'static str, &'static str, u64, Fault)>) -> [u64; 2]
         json!({ "username": "admin", "ssh-privatekey": "canary-a" }),
     )
     .await;
-    login(&env, "b-login", json!({ "username": "admin", "password": PASSWORD })).await;
     switch(&env, "a", 1).await;
-    switch(&env, "b", 2).await;
+    switch_with_password(&env, "b", 2).await;
     rest(&env, &case).await;
     assert!(
         file(&env)
@@ -281,8 +287,7 @@ async fn login_of_a_bmc_is_sent_to_no_switch() {
 async fn switches_cost_nothing_when_they_are_not_configured() {
     let env = TestEnv::new(Setup::default());
     secret(&env, "configs", json!({}), json!({})).await;
-    login(&env, "a-login", json!({ "username": "admin", "password": PASSWORD })).await;
-    switch(&env, "a", 1).await;
+    switch_with_password(&env, "a", 1).await;
     sleep(REST).await;
     for verb in ["list", "watch", "get", "patch"] {
         for resource in ["baremetalswitches", "baremetalswitches/status"] {
