@@ -128,9 +128,14 @@ pub fn controller(parts: Parts, writer: Writer<Switches>) -> Controller<SwitchRe
             is_used.then(|| secret.sibling(&outputs.configs))
         })
         .watches(&parts.of_hosts.hosts, move |change| {
-            let host = change.key().filter(|_| watches::uses_other_secrets(change))?;
-            let has_switches = of_host.read(|indexes| indexes.in_namespace(&host.namespace));
-            has_switches.then(|| host.sibling(&configs_of_host))
+            let host = change.key()?;
+            let is_used = of_host.read(|indexes| {
+                // Without a switch in the namespace, the names are not even collected.
+                indexes.in_namespace(&host.namespace)
+                    && watches::secrets_of_change(change)
+                        .is_none_or(|names| names.iter().any(|name| indexes.names(&host.sibling(name))))
+            });
+            is_used.then(|| host.sibling(&configs_of_host))
         })
         .metrics(&parts.metrics)
 }

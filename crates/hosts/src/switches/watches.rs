@@ -98,8 +98,26 @@ pub(super) fn is_same(change: &Change<'_, BareMetalSwitch>) -> bool {
     })
 }
 
-/// Whether the Secrets that a host names are others than before: one that a host uses is no login of a switch.
-pub(super) fn uses_other_secrets(change: &Change<'_, BareMetalHost>) -> bool {
+/// The Secrets that a host begins or ceases to name: one that a host uses is no login of a switch. `None`: not known.
+pub(super) fn secrets_of_change(change: &Change<'_, BareMetalHost>) -> Option<BTreeSet<String>> {
     let names = |host: &BareMetalHost| -> BTreeSet<String> { secrets_of_host(host).map(str::to_owned).collect() };
-    !change.is_same(|old, new| names(old) == names(new))
+    match change {
+        Change::Applied {
+            old: Some(old),
+            new,
+            was_unreadable: false,
+        } => Some(&names(old) ^ &names(new)),
+        Change::Applied {
+            old: None,
+            new,
+            was_unreadable: false,
+        } => Some(names(new)),
+        Change::Deleted {
+            old: Some(old),
+            was_unreadable: false,
+            ..
+        } => Some(names(old)),
+        Change::Applied { .. } | Change::Deleted { .. } | Change::Unreadable { .. } => None,
+        Change::Synced => Some(BTreeSet::new()),
+    }
 }

@@ -179,3 +179,26 @@ async fn label_of_a_switch_costs_no_read() {
         valid(&env, "a").await
     );
 }
+
+/// Machines are rolled in a namespace with many switches: each host gets and loses data that no switch uses.
+#[tokio::test(start_paused = true)]
+async fn host_with_other_secrets_costs_switches_no_read() {
+    let env = env();
+    empty_secrets(&env).await;
+    switch_with_password(&env, "a", 1).await;
+    sleep(REST).await;
+    assert!(valid(&env, "a").await.starts_with("True "));
+    let before = reads(&env);
+    // Without a BMC, a host reads no Secret itself.
+    let host = json!({ "metadata": { "name": "host-1" }, "spec": { "online": true, "userData": { "name": "data" } } });
+    env.make::<BareMetalHost>(host).await;
+    sleep(REST).await;
+    for network_data in [json!({ "name": "network" }), json!(null)] {
+        env.edit(1, json!({ "spec": { "networkData": network_data } })).await;
+        sleep(REST).await;
+    }
+    delete::<BareMetalHost>(&env, "host-1").await;
+    sleep(REST).await;
+    assert!(env.get(1).await.is_none());
+    assert_eq!(reads(&env), before);
+}
