@@ -122,7 +122,7 @@ pub const VARIABLES: &[Variable] = &[
     variable(
         "IRONIC_SWITCH_CREDENTIALS_PATH",
         "",
-        "Folder in which Ironic has the files of that Secret",
+        "Folder in which Ironic has the files of `IRONIC_SWITCH_CREDENTIALS_SECRET`: an absolute path without white space and `%`",
     ),
     variable(
         "IRONIC_SWITCH_CREDENTIALS_SECRET",
