@@ -180,17 +180,18 @@ impl SwitchReconciler {
     /// `None`: the kind is not installed or not permitted, so that an empty namespace proves nothing.
     async fn observe(&self, key: &Key) -> Result<Option<Facts<'_>>, Fault> {
         let namespace = &key.namespace;
-        let (objects, unreadable) = self.caches.switches.read(|cache| {
+        // In one read: the first list may come between two.
+        let (objects, unreadable, are_listed) = self.caches.switches.read(|cache| {
             let objects: Vec<Arc<BareMetalSwitch>> = cache.in_namespace(namespace).cloned().collect();
             let unreadable = cache.unreadable().filter(|one| one.namespace == *namespace);
-            (objects, unreadable.map(|one| one.name.clone()).collect::<Vec<_>>())
+            let unreadable: Vec<String> = unreadable.map(|one| one.name.clone()).collect();
+            (objects, unreadable, watches::are_listed(cache))
         });
-        let are_listed = self.caches.switches.read(watches::are_listed);
         if objects.is_empty() && unreadable.is_empty() && !are_listed {
             return Ok(None);
         }
         let mut switches = Vec::new();
-        for object in objects.into_iter().filter(|one| !unreadable.contains(&name_of(one))) {
+        for object in objects {
             let login = match switches.len() < MOST_SWITCHES {
                 true => self.login(key, &object).await?,
                 false => Login::NotRead,
@@ -313,10 +314,6 @@ impl SwitchReconciler {
 
 const fn is_refused(error: &WriteError) -> bool {
     matches!(error.kind, WriteErrorKind::Invalid | WriteErrorKind::Forbidden)
-}
-
-fn name_of(switch: &BareMetalSwitch) -> String {
-    switch.metadata.name.clone().unwrap_or_default()
 }
 
 fn bug(key: &Key, error: &dyn std::error::Error) -> Fault {
