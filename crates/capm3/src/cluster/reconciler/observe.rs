@@ -187,3 +187,36 @@ fn sources_of(object: &Metal3Cluster, cluster: Option<&Cluster>) -> WantedSource
         None => WantedSources::default(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use metal3_api::infrastructure::names::CHOSEN_HOST_ANNOTATION;
+    use serde_json::{Value, from_value, json};
+
+    use super::*;
+
+    #[test]
+    fn metal3_cluster_of_a_choice_waits_for_the_machine() {
+        let machine = |annotations: Value| -> Metal3Machine {
+            let labels = json!({ "cluster.x-k8s.io/cluster-name": "edge" });
+            let document = json!({ "metadata": { "name": "m0", "labels": labels, "annotations": annotations }, "spec": {},
+                "status": { "metal3Cluster": "south" } });
+            from_value(document).unwrap()
+        };
+        let site = |name: &str| -> Metal3Cluster {
+            let document = json!({ "metadata": { "name": name },
+                "spec": { "clusterName": "edge", "failureDomains": [{ "name": name }] } });
+            from_value(document).unwrap()
+        };
+        let [north, south] = [site("north"), site("south")];
+        let reference = json!({ "infrastructureRef": { "kind": "ByoCluster", "name": "byo" } });
+        let cluster: Cluster = from_value(json!({ "metadata": { "name": "edge" }, "spec": reference })).unwrap();
+        // Its failure domain became one of the north after it chose a host of the south.
+        let chosen = machine(json!({ CHOSEN_HOST_ANNOTATION: "h0" }));
+        let free = machine(json!({}));
+        for (machine, object, expected) in [(&chosen, &south, true), (&free, &south, false), (&free, &north, true)] {
+            let found = belongs(machine, Some("north"), object, Some(&cluster), &[&north, &south]);
+            assert_eq!(found, expected, "{:?} {:?}", machine.metadata, object.metadata.name);
+        }
+    }
+}
