@@ -500,10 +500,17 @@ fn each_kind_of_the_group_without_a_controller_warns() {
         let decision = create(&object(kind, &json!({}), &spec));
         let warning = decision.findings.iter().find(|finding| finding.rule == "unserved");
         let warning = warning.unwrap().to_string();
-        for text in [
-            format!("no controller of this program serves a {kind}: {consequence}"),
-            "keep the Go manager (baremetal-operator) for it, or delete the object".to_owned(),
-        ] {
+        let texts = match kind {
+            "BareMetalSwitch" => [
+                format!("no controller serves a {kind} without IRONIC_NETWORKING_ENABLED: {consequence}"),
+                "set IRONIC_NETWORKING_ENABLED for this program, or delete the object".to_owned(),
+            ],
+            _ => [
+                format!("no controller of this program serves a {kind}: {consequence}"),
+                "keep the Go manager (baremetal-operator) for it, or delete the object".to_owned(),
+            ],
+        };
+        for text in texts {
             assert!(warning.contains(&text), "{warning}");
         }
     }

@@ -157,6 +157,8 @@ pub struct Unserved {
     pub consequence: &'static str,
     /// The Go manager that serves it.
     pub served_by: &'static str,
+    /// The variable with which this program serves it, too.
+    pub setting: Option<&'static str>,
 }
 
 impl Unserved {
@@ -166,24 +168,39 @@ impl Unserved {
     pub(crate) const DIFFERS: &'static str = "kind-unserved";
     /// Its description.
     pub(crate) const DESCRIPTION: &'static str =
-        "A warning is returned: no controller of this program serves the kind.";
+        "A warning is returned while no controller of this program serves the kind.";
 
     /// A kind that the Go manager of hosts serves.
     pub(crate) const fn by_host_operator(consequence: &'static str) -> Self {
         Self {
             consequence,
             served_by: "baremetal-operator",
+            setting: None,
+        }
+    }
+
+    /// The same, and this program serves it with a setting.
+    pub(crate) const fn without(setting: &'static str, consequence: &'static str) -> Self {
+        Self {
+            setting: Some(setting),
+            ..Self::by_host_operator(consequence)
         }
     }
 
     /// differs: `kind-unserved`. The Go manager serves the kind.
     fn warn(self, kind: &str, findings: &mut Findings) {
+        let (what, remedy) = match self.setting {
+            None => (
+                format!("no controller of this program serves a {kind}: {}", self.consequence),
+                format!("keep the Go manager ({}) for it, or delete the object", self.served_by),
+            ),
+            Some(setting) => (
+                format!("no controller serves a {kind} without {setting}: {}", self.consequence),
+                format!("set {setting} for this program, or delete the object"),
+            ),
+        };
         findings.begin(Self::ROW);
-        findings.warn(
-            "spec",
-            format!("no controller of this program serves a {kind}: {}", self.consequence),
-            format!("keep the Go manager ({}) for it, or delete the object", self.served_by),
-        );
+        findings.warn("spec", what, remedy);
     }
 }
 

@@ -1,19 +1,19 @@
-//! Kinds without rules that no controller of this program serves: each request that writes their spec gets a warning.
+//! Kinds without rules that no controller of this program serves, or only one with a setting: each request that writes their spec gets a warning.
 
 use crate::metal3::v1alpha1::{BareMetalSwitch, HostDeployPolicy, HostUpdatePolicy};
 use crate::rules::{AdmissionRules, Rule, Unserved};
 
 macro_rules! unserved {
-    ($($kind:ty: $consequence:literal;)+) => {$(
+    ($($kind:ty: $unserved:expr;)+) => {$(
         impl AdmissionRules for $kind {
             const RULES: &'static [Rule<Self>] = &[];
-            const UNSERVED: Option<Unserved> = Some(Unserved::by_host_operator($consequence));
+            const UNSERVED: Option<Unserved> = Some($unserved);
         }
     )+};
 }
 
 unserved! {
-    BareMetalSwitch: "no switch is configured without IRONIC_NETWORKING_ENABLED";
-    HostDeployPolicy: "no HostClaim is served";
-    HostUpdatePolicy: "no setting and no firmware of a machine in use is changed";
+    BareMetalSwitch: Unserved::without("IRONIC_NETWORKING_ENABLED", "no switch is configured");
+    HostDeployPolicy: Unserved::by_host_operator("no HostClaim is served");
+    HostUpdatePolicy: Unserved::by_host_operator("no setting and no firmware of a machine in use is changed");
 }

@@ -9,7 +9,7 @@ pub(super) const ROWS: &[Row] = &[
             "KindUnserved",
             "No controller serves the kind",
             "Objects of the kind exist, and their content has no effect.",
-            "Keep the Go manager (baremetal-operator) for them, or delete them.",
+            "Keep the Go manager (baremetal-operator) for them, set the variable that the message names, or delete them.",
         ],
     ),
     passes(

@@ -11,6 +11,7 @@ use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::{
     BareMetalSwitch, HostClaim, HostDeployPolicy, HostNetworkAttachment, HostUpdatePolicy,
 };
+use metal3_api::rules::AdmissionRules;
 use metal3_runtime::access::{Permits, verb};
 use metal3_runtime::cache::{Key, SharedCache};
 use metal3_runtime::events::{EventRecorder, Importance};
@@ -66,39 +67,46 @@ impl Report {
                 .map(|(_, object)| PartialObjectMeta::clone(object));
             Some((first?, Number::Exactly(cache.objects().count())))
         });
-        self.found(found);
+        self.found(found, None);
     }
 
-    async fn listed<K: Kind>(&self)
+    async fn listed<K: AdmissionRules>(&self)
     where
         UnservedKinds: Permits<verb::List, K>,
     {
         match first::<K>(&self.client, self.namespace.as_deref()).await {
-            Ok(found) => self.found(found),
+            Ok(found) => self.found(found, K::UNSERVED.and_then(|unserved| unserved.setting)),
             Err(error) => {
                 tracing::warn!(kind = K::KIND, %error, "whether objects of this kind exist, which has no controller, is not known");
             }
         }
     }
 
-    fn found<K: Kind>(&self, found: Option<(PartialObjectMeta<K>, Number)>) {
+    fn found<K: Kind>(&self, found: Option<(PartialObjectMeta<K>, Number)>, setting: Option<&str>) {
         let Some((first, number)) = found else { return };
-        let note = note(K::KIND, number);
+        let note = note(K::KIND, number, setting);
         tracing::warn!(kind = K::KIND, first = %Key::of(&first), "{note}");
         self.events.record(&first, Importance::Warning, KIND_UNSERVED, note);
     }
 }
 
-fn note(kind: &str, number: Number) -> String {
+/// `setting` is the variable with which this program serves the kind.
+fn note(kind: &str, number: Number, setting: Option<&str>) -> String {
     let number = match number {
         Number::Exactly(1) => "one exists".to_owned(),
         Number::Exactly(number) => format!("{number} exist"),
         Number::MoreThan(number) => format!("more than {number} exist"),
     };
-    format!(
-        "no controller of this program serves a {kind}, and {number}: their content has no effect; keep the Go manager \
-         (baremetal-operator) for them, or delete them"
-    )
+    match setting {
+        Some(setting) => format!(
+            "no controller serves a {kind} without {setting}, and {number}: their content has no effect; set {setting} for \
+             this program, or delete them"
+        ),
+        None => format!(
+            "no controller of this program serves a {kind}, and {number}: their content has no effect; keep the Go manager \
+             (baremetal-operator) for them, or delete them"
+        ),
+    }
 }
 
 /// One object of a kind and the number of all; `None` when there is none, or the kind is not installed.
@@ -136,7 +144,7 @@ mod tests {
             (Number::Exactly(7), "and 7 exist:"),
             (Number::MoreThan(1), "and more than 1 exist:"),
         ] {
-            let note = note("PreprovisioningImage", number);
+            let note = note("PreprovisioningImage", number, None);
             assert!(
                 note.contains("a PreprovisioningImage")
                     && note.contains(text)

@@ -200,3 +200,23 @@ async fn objects_without_controller_are_reported_once_at_the_start() {
         Some(NAMESPACE)
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn switches_are_reported_unless_a_controller_serves_them() {
+    let text = "no controller serves a BareMetalSwitch without IRONIC_NETWORKING_ENABLED, and one exists";
+    for (switches, reports) in [(None, 1), (Some(crate::switches::outputs()), 0)] {
+        let env = TestEnv::new(Setup {
+            unserved: true,
+            switches,
+            ..Setup::default()
+        });
+        crate::switches::switch(&env, "a", 1).await;
+        sleep(MINUTES).await;
+        drop(env.events());
+        env.interceptor.kill();
+        sleep(MINUTES).await;
+        let events = env.events();
+        assert_eq!(events.matches(text).count(), reports, "{events}");
+        assert_eq!(events.matches("BareMetalSwitch").count() > 0, reports > 0, "{events}");
+    }
+}
