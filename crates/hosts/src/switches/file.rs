@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
-use metal3_api::metal3::v1alpha1::BareMetalSwitch;
+use metal3_api::metal3::v1alpha1::{BareMetalSwitch, SwitchDriver};
 use metal3_runtime::reason::Reason;
 use secrecy::zeroize::Zeroizing;
 
@@ -88,6 +88,7 @@ pub(super) fn section(
             return Err(Problem::new(CREDENTIAL_ERROR, why));
         }
     };
+    let driver = driver(spec.driver.unwrap_or_default());
     let port = spec.port.map(|port| format!("port={port}\n")).unwrap_or_default();
     let insecure = match spec.disable_certificate_verification {
         Some(true) => "insecure=true\n",
@@ -102,11 +103,18 @@ pub(super) fn section(
         false => Zeroizing::default(),
     };
     let text = Zeroizing::new(format!(
-        "{BEGIN}{name}]\naddress={address}\nmac_address={mac}\n{port}driver_type=generic-switch\ndevice_type={device}\n\
+        "{BEGIN}{name}]\naddress={address}\nmac_address={mac}\n{port}driver_type={driver}\ndevice_type={device}\n\
          {insecure}username={}\n{}{}\n",
         *username, *login, *admin
     ));
     Ok(Section { text, key })
+}
+
+/// The driver as Ironic names it.
+const fn driver(driver: SwitchDriver) -> &'static str {
+    match driver {
+        SwitchDriver::GenericSwitch => "generic-switch",
+    }
 }
 
 /// It is a part of the name of a file.

@@ -383,15 +383,15 @@ fn secret_for_ironic_that_is_missing_unread_or_refused_is_named() {
             report(&planned, "a")
         );
     }
-    let refused = Facts {
-        refused: BTreeSet::from([Which::Keys]),
-        ..facts(&outputs, vec![plain("a", private_key())])
-    };
-    let said = report(&plan(&refused), "a");
-    assert!(
-        said.starts_with("False SwitchSecretRefused the API server refuses to change Secret keys"),
-        "{said}"
-    );
+    for (which, name) in [(Which::Keys, "keys"), (Which::Configs, "configs")] {
+        let refused = Facts {
+            refused: BTreeSet::from([which]),
+            ..facts(&outputs, vec![plain("a", private_key())])
+        };
+        let said = report(&plan(&refused), "a");
+        let expected = format!("False SwitchSecretRefused the API server refuses to change Secret {name}");
+        assert!(said.starts_with(&expected), "{said}");
+    }
 }
 
 #[test]

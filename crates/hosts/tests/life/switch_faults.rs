@@ -26,7 +26,7 @@ async fn empty_secrets(env: &TestEnv) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refused_request_is_named_in_a_condition_and_tried_again() {
+async fn refused_request_is_tried_again_and_then_nothing_is_polled() {
     for (verb, resource, at, code) in [
         ("patch", "secrets", 1, 403),
         ("patch", "secrets", 2, 422),
