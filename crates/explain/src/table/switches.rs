@@ -28,7 +28,8 @@ pub(super) const ROWS: &[Row] = &[
     warning([
         "TooManySwitches",
         "The Secrets for Ironic are full",
-        "A Secret has 1 MiB at most. Switches are written in the order of their names.",
+        "The namespace has more than 1000 switches, or 900 KiB of sections or keys: a Secret has 1 MiB at most. What is stored of a switch \
+         of which something is not known comes first, then the others in the order of their names.",
         "Delete switches, or move some to another namespace with an Ironic of its own.",
     ]),
     warning([

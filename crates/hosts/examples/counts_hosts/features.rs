@@ -98,7 +98,7 @@ impl Requests {
 
 pub(crate) async fn run(ledger: &mut Ledger, text: &mut String) -> Result<()> {
     let reference = life(Setup::default(), &json!({}), None).await?;
-    // All controllers run, and the host uses none of what they serve.
+    // All controllers run but that of images, which every host uses. The host uses none of what the others serve.
     let unused = Setup {
         subscriptions: true,
         data_images: true,

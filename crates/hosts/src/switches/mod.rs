@@ -12,7 +12,7 @@
 //!
 //! Invariants: a switch is left out only for what is known of it, and one that is not known, or whose login a host names, stays as
 //! it is written; a Secret of keys that cannot be changed stops no switch without a key; no switch can make the file unreadable
-//! for the others; the content of a Secret with another use is never read; no login is in a log, a status or an error; of the two
+//! for the others; the content of a Secret with another use is never sent; no login is in a log, a status or an error; of the two
 //! Secrets only the own values change, with the version that was read.
 
 mod content;

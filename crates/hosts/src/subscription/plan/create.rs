@@ -142,8 +142,9 @@ fn require_headers(facts: &Facts, wanted: &Wanted) -> Decision<()> {
         // The other host that names it is not watched for this object.
         Reading::Known(Headers::OtherUse) => {
             let message = format!(
-                "{HEADERS}: Secret {secret} is a login or the data of a machine (a host or a switch names it, or its type is not Opaque), and \
-                 is not sent to a destination of events; put the headers into a Secret of their own"
+                "{HEADERS}: Secret {secret} is a login or the data of a machine (a host or a switch names it, it is written \
+                 for Ironic, or its type is not Opaque), and is not sent to a destination of events; put the headers into a \
+                 Secret of their own"
             );
             return Err(failed(facts, HEADERS_UNUSABLE, message));
         }
