@@ -93,8 +93,7 @@ pub(super) fn replaced(env: &TestEnv<'_>) -> Proof {
         &worker.host,
         &annotation,
     ])?;
-    let kinds = "machinehealthchecks,metal3remediationtemplates";
-    stack.kubectl(&["--namespace", NAMESPACE, "delete", kinds, CLUSTER])?;
+    end(stack)?;
     env.while_simulated(|| freed(stack, MACHINES - ALL))?;
     let (taken, nodes) = (checks::hosts(env)?.0, checks::nodes(env)?);
     ensure!((taken, nodes) == (ALL, ALL), "{taken} hosts taken, {nodes} Nodes");
@@ -103,6 +102,14 @@ pub(super) fn replaced(env: &TestEnv<'_>) -> Proof {
 
 /// Creates or changes the MachineHealthCheck of the workers and its template.
 fn check_health(stack: &Stack, timeout: u32) -> anyhow::Result<()> {
+    for object in health_check(timeout) {
+        stack.run("kubectl", &["apply", "--filename", "-"], Some(&object.to_string()))?;
+    }
+    Ok(())
+}
+
+/// The template of a remediation that reboots once, and the MachineHealthCheck of the workers.
+pub(super) fn health_check(timeout: u32) -> [Value; 2] {
     let meta = json!({"name": CLUSTER, "namespace": NAMESPACE});
     let strategy = json!({"type": "Reboot", "retryLimit": 1, "timeoutSeconds": timeout});
     let template = json!({
@@ -121,10 +128,15 @@ fn check_health(stack: &Stack, timeout: u32) -> anyhow::Result<()> {
             }},
         },
     });
-    for object in [template, check] {
-        stack.run("kubectl", &["apply", "--filename", "-"], Some(&object.to_string()))?;
-    }
-    Ok(())
+    [template, check]
+}
+
+/// Ends the remediation of workers.
+pub(super) fn end(stack: &Stack) -> anyhow::Result<()> {
+    let kinds = "machinehealthchecks,metal3remediationtemplates";
+    stack
+        .kubectl(&["--namespace", NAMESPACE, "delete", kinds, CLUSTER])
+        .map(drop)
 }
 
 /// How often the machine of a host has booted.

@@ -48,6 +48,17 @@ fn is_staying(worker: &Value) -> bool {
 pub(super) fn worker(stack: &Stack) -> anyhow::Result<Worker> {
     let workers = workers(stack)?;
     let worker = workers.iter().find(|one| is_staying(one)).context("no worker")?;
+    described(stack, worker)
+}
+
+/// The first of them that has a Node.
+pub(super) fn running_worker(stack: &Stack) -> anyhow::Result<Worker> {
+    let workers = workers(stack)?;
+    let is_running = |one: &&Value| is_staying(one) && one["status"]["nodeRef"]["name"].is_string();
+    described(stack, workers.iter().find(is_running).context("no worker with a Node")?)
+}
+
+fn described(stack: &Stack, worker: &Value) -> anyhow::Result<Worker> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let machine = &worker["spec"]["infrastructureRef"]["name"];
     let hosts = list(stack, NAMESPACE, "baremetalhosts")?;

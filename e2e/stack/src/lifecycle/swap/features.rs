@@ -1,5 +1,9 @@
 //! Hosts at rest that use more of the host operator than an image, and addresses that no machine asked for.
 
+use anyhow::Context;
+use metal3_api::infrastructure::names::{
+    HOST_PAUSED_ANNOTATION, HOST_PAUSED_BY_CAPM3, HOST_STATUS_ANNOTATION, NODE_REUSE_LABEL,
+};
 use serde_json::{Value, json};
 
 use super::stage::{LIMIT, Stage, host};
@@ -17,6 +21,10 @@ pub(super) const STUCK: u64 = 35;
 /// Its agent cannot collect the inventory.
 pub(super) const UNINSPECTED: u64 = 36;
 pub(super) const VOLUMES: u64 = 37;
+/// Its disks are kept for the next machine of its owner.
+pub(super) const KEPT: u64 = 39;
+/// As a move of its cluster leaves it that was interrupted.
+pub(super) const MOVED: u64 = 40;
 const ADDRESSES: &str = "spare";
 const GROUP: &str = "ipam.metal3.io";
 
@@ -94,6 +102,20 @@ impl Stage<'_> {
                 Ok(found.any(|one| made(one, size)).then_some(()))
             },
         )
+    }
+
+    /// Keeps a free host for the machines of an owner that has none now.
+    pub(super) fn keep(&self) -> anyhow::Result<()> {
+        self.patch(KEPT, &json!({"metadata": {"labels": {NODE_REUSE_LABEL: "md-others"}}}))
+    }
+
+    /// Pauses a host and writes its status into its annotations, as the machines' controller does before a move.
+    pub(super) fn pause_in_move(&self) -> anyhow::Result<()> {
+        let hosts = list(self.0.stack, NAMESPACE, "baremetalhosts")?;
+        let found = hosts.iter().find(|one| name(one) == host(MOVED));
+        let status = found.context("the host of the move is gone")?["status"].to_string();
+        let annotations = json!({HOST_STATUS_ANNOTATION: status, HOST_PAUSED_ANNOTATION: HOST_PAUSED_BY_CAPM3});
+        self.patch(MOVED, &json!({"metadata": {"annotations": annotations}}))
     }
 
     /// Makes two hosts fail that fail for ever.

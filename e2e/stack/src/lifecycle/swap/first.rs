@@ -29,6 +29,9 @@ pub(super) struct Happened<'a> {
     /// Objects of which the dry run and a manager need not do the same: a machine takes any free host, and a failed host is tried again
     /// at a time of its own.
     pub(super) by_chance: &'a BTreeSet<String>,
+    /// Resources and names of objects of which the API server shows more or less with another definition, without a write. The dry run
+    /// sees what the definitions of the old managers show.
+    pub(super) hidden: &'a BTreeSet<(String, String)>,
     /// Writes of the new managers to hosts at rest.
     pub(super) to_hosts_at_rest: &'a [&'a Write],
     /// Orders to Ironic since the switch began.
@@ -83,7 +86,13 @@ impl First {
         }
         let is_at_rest = |change: &&Change| change.is_of_host() && happened.at_rest.contains(&change.name);
         // The audit log has no request to a workload cluster.
-        let is_compared = |change: &&Change| change.resource != "nodes" && !happened.by_chance.contains(&change.name);
+        let is_compared = |change: &&Change| {
+            let is_hidden = || {
+                let object = (change.resource.clone(), change.name.clone());
+                change.verb == "patch status" && happened.hidden.contains(&object)
+            };
+            change.resource != "nodes" && !happened.by_chance.contains(&change.name) && !is_hidden()
+        };
         let others = self.changes.iter().filter(|change| !is_at_rest(change));
         for change in others.filter(is_compared) {
             let (verb, resource) = (&change.verb, &change.resource);
@@ -184,7 +193,7 @@ impl Change {
 }
 
 /// The name of a kind in URLs.
-fn plural(kind: &str) -> String {
+pub(super) fn plural(kind: &str) -> String {
     let name = kind.to_lowercase();
     match name.as_str() {
         "hardwaredata" | "hostfirmwaresettings" | "hostfirmwarecomponents" => name,
@@ -234,6 +243,7 @@ mod tests {
         first.compare(&Happened {
             at_rest: &at_rest,
             by_chance: &BTreeSet::from(["any".to_owned()]),
+            hidden: &BTreeSet::from([("ipclaims".to_owned(), "shown".to_owned())]),
             to_hosts_at_rest: &to_rest,
             orders_to_hosts_at_rest: orders,
             writes,
@@ -347,6 +357,19 @@ mod tests {
         let found = differences(&first(&[], &["what hosts would do"]), &[], &[]);
         assert_eq!(found, ["not known: what hosts would do: you may not"]);
         assert!(First::of(&json!({ "findings": [] })).is_none());
+    }
+
+    #[test]
+    fn status_that_another_definition_shows_again_needs_no_write() {
+        let of = |verb, object| differences(&first(&[(verb, object)], &[]), &[], &[]);
+        assert_eq!(of("patch status", "IPClaim metal/shown"), [""; 0]);
+        for (verb, object) in [
+            ("patch", "IPClaim metal/shown"),
+            ("patch status", "IPClaim metal/other"),
+            ("patch status", "IPAddress metal/shown"),
+        ] {
+            assert_eq!(of(verb, object).len(), 1, "{verb} {object}");
+        }
     }
 
     #[test]

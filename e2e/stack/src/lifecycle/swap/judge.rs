@@ -8,6 +8,7 @@ mod states;
 mod writes;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 
 use serde_json::Value;
 
@@ -250,15 +251,17 @@ impl Turn {
     fn obeyed(&self) -> Proof {
         let mut violations = Vec::new();
         let [before, _, after] = &self.marks;
-        let (was, now) = (before.machines.get(&REBOOTED), after.machines.get(&REBOOTED));
-        let is_once = was
-            .zip(now)
-            .is_some_and(|(was, now)| now.boots == was.boots.saturating_add(1));
-        if !is_once || now.is_none_or(|now| now.power != "On") {
-            violations.push(format!(
-                "{} was to be rebooted once: it was {was:?}, is {now:?}",
-                host(REBOOTED)
-            ));
+        for number in iter::once(REBOOTED).chain(self.work.remediated) {
+            let (was, now) = (before.machines.get(&number), after.machines.get(&number));
+            let is_once = was
+                .zip(now)
+                .is_some_and(|(was, now)| now.boots == was.boots.saturating_add(1));
+            if !is_once || now.is_none_or(|now| now.power != "On") {
+                violations.push(format!(
+                    "{} was to be rebooted once: it was {was:?}, is {now:?}",
+                    host(number)
+                ));
+            }
         }
         let wanted = if self.work.online { "On" } else { "Off" };
         let power = after.machines.get(&SWITCHED).map(|machine| machine.power.as_str());

@@ -16,6 +16,7 @@ mod predict;
 mod products;
 mod record;
 mod release;
+mod remediation;
 mod report;
 mod session;
 mod stage;
@@ -220,14 +221,14 @@ impl Suite<'_> {
 
     /// One switch, recorded.
     fn turn(&self, stage: &Stage<'_>, number: usize, (way, to): (Way, Family)) -> anyhow::Result<Turn> {
-        let (env, work) = (self.env, InFlight::of(number));
+        let (env, mut work) = (self.env, InFlight::of(number));
         let refused = PLAIN.iter().map(|plain| self.installer.is_refused(to, plain));
         let refused = refused.collect::<anyhow::Result<Vec<bool>>>()?;
         let before = Mark::now(env)?;
         stage.begin(&work)?;
         let (predicted, prediction) = self.predict(to)?;
         let refusals = refusals(&refused, &prediction);
-        stage.ask(&work)?;
+        stage.ask(&mut work)?;
         let switch = Mark::now(env)?;
         self.installer.switch(to, way)?;
         stage.ended(&work)?;

@@ -117,7 +117,7 @@ fn text(value: &Value) -> String {
 }
 
 /// A version of an object.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Version {
     pub(super) revision: u64,
     pub(super) is_deleted: bool,
@@ -169,7 +169,8 @@ impl<'a> History<'a> {
         }
         for all in versions.values_mut() {
             all.sort_by_key(|version| (version.revision, version.is_deleted));
-            all.dedup_by_key(|version| (version.revision, version.is_deleted));
+            // One revision has more than one content when a definition hides, or shows again, a part of what is stored.
+            all.dedup();
         }
         Ok(versions)
     }

@@ -7,7 +7,7 @@ use anyhow::Context;
 use metal3_api::infrastructure::conversion::{Version, convert};
 use serde_json::{Value, json};
 
-use super::features::{DISC, LIVE, STEPS, STUCK, SUBSCRIBED, UNINSPECTED, VOLUMES};
+use super::features::{DISC, KEPT, LIVE, MOVED, STEPS, STUCK, SUBSCRIBED, UNINSPECTED, VOLUMES};
 use super::products::Family;
 use super::release::GoRelease;
 use super::work::{InFlight, PAIR, REBOOTED, REBUILT, SWITCHED};
@@ -23,11 +23,11 @@ use crate::wait::until;
 
 /// The slow inspection of all machines, on a machine with other work.
 pub(super) const LIMIT: Duration = Duration::from_secs(1500);
-pub(super) const MACHINES: usize = 38;
+pub(super) const MACHINES: usize = 40;
 /// Machines that the cluster may use: those of the label.
 pub(super) const OF_CLUSTER: [u64; 5] = [1, 2, 3, 4, 5];
 /// Machines that run what the suite does not simulate.
-pub(super) const PROVISIONED: [u64; 11] = [7, 9, 10, 11, 17, 18, 22, 24, DISC, SUBSCRIBED, STUCK];
+pub(super) const PROVISIONED: [u64; 12] = [7, 9, 10, 11, 17, 18, 22, 24, DISC, SUBSCRIBED, STUCK, MOVED];
 /// The same without an image on the disk.
 const DEPLOYED: [u64; 2] = [LIVE, STEPS];
 /// Its consumer is a HostClaim, a kind that only newer Go managers serve; otherwise it is available.
@@ -67,6 +67,8 @@ pub(super) const AT_REST: &[(u64, &str)] = &[
     (VOLUMES, "available, with RAID volumes"),
     (DISC, "provisioned, with a DataImage"),
     (SUBSCRIBED, "provisioned, with a BMCEventSubscription"),
+    (KEPT, "available, kept for the machines of another owner"),
+    (MOVED, "provisioned, paused in the middle of a move"),
 ];
 /// Errors that are retried by either manager.
 pub(super) const FAILED: &[(u64, &str)] = &[
@@ -103,6 +105,8 @@ fn new_host(fleet: &Fleet, number: u64, change: impl FnOnce(&mut [Value; 2])) ->
     let mut items = install::of_machine(fleet, machine)?;
     let role = match number {
         CLAIMED => CLAIM,
+        // Machines of the cluster may use it by its labels, but for the one that keeps it.
+        KEPT => "cluster",
         _ if OF_CLUSTER.contains(&number) => "cluster",
         _ => "manual",
     };
@@ -203,6 +207,7 @@ impl Stage<'_> {
             PAIR[0],
             VOLUMES,
             REBUILT,
+            KEPT,
         ];
         let inspected = [&OF_CLUSTER[..], &PROVISIONED, &DEPLOYED, &others].concat();
         for number in &inspected {
@@ -215,6 +220,7 @@ impl Stage<'_> {
             items[0]["stringData"]["password"] = "wrong".into()
         })?;
         self.all("hosts to be available", "available", &inspected)?;
+        self.keep()?;
         install::cluster_with(self.0, |objects| {
             use_labelled_hosts(objects)?;
             self.in_its_version(objects)
@@ -238,6 +244,7 @@ impl Stage<'_> {
             self.has_volume(number, 20)?;
         }
         self.use_features()?;
+        self.pause_in_move()?;
         self.break_machines()?;
         self.annotate(DETACHED, "baremetalhost.metal3.io/detached")?;
         self.annotate(PAUSED, "baremetalhost.metal3.io/paused")?;
@@ -247,7 +254,7 @@ impl Stage<'_> {
     }
 
     /// The objects as a user of an older release writes them.
-    fn in_its_version(&self, objects: &mut [Value]) -> anyhow::Result<()> {
+    pub(super) fn in_its_version(&self, objects: &mut [Value]) -> anyhow::Result<()> {
         if self.1.older().is_empty() {
             return Ok(());
         }
@@ -289,7 +296,8 @@ impl Stage<'_> {
     }
 
     /// Asks for what takes less time than the prediction, so that it is in flight too.
-    pub(super) fn ask(&self, work: &InFlight) -> anyhow::Result<()> {
+    pub(super) fn ask(&self, work: &mut InFlight) -> anyhow::Result<()> {
+        work.remediated = Some(self.begin_remediation()?);
         self.volume(REBUILT, work.volume)?;
         self.all("a host to be prepared", "preparing", &[REBUILT])?;
         self.annotate(REBOOTED, REBOOT)?;
@@ -300,6 +308,7 @@ impl Stage<'_> {
     pub(super) fn ended(&self, work: &InFlight) -> anyhow::Result<()> {
         self.reached("the work in flight to end", &work.ends())?;
         self.has_volume(REBUILT, work.volume)?;
+        self.end_remediation()?;
         until(LONG, "running machines to do what was asked", || {
             let hosts = list(self.stack(), NAMESPACE, "baremetalhosts")?;
             let of = |number| hosts.iter().find(|one| name(one) == host(number));

@@ -39,6 +39,8 @@ pub(super) struct InFlight {
     pub(super) online: bool,
     /// The size of the new volume, in GiB.
     pub(super) volume: u32,
+    /// The machine of a worker whose Node stopped answering; known when it did.
+    pub(super) remediated: Option<u64>,
 }
 
 impl InFlight {
@@ -56,12 +58,13 @@ impl InFlight {
             workers: if is_even { 3 } else { FEWER_WORKERS },
             online: !is_even,
             volume: if is_even { 30 } else { 20 },
+            remediated: None,
         }
     }
 
     /// What is ordered of each host, for the report and for the judgement.
     pub(super) fn hosts(&self) -> Vec<(u64, &'static str)> {
-        vec![
+        let always = [
             (self.inspected, "new: inspecting"),
             (self.registered, "new: registering"),
             (self.deleted, "deleting"),
@@ -70,7 +73,9 @@ impl InFlight {
             (REBUILT, "preparing: RAID volumes"),
             (REBOOTED, "reboot annotation"),
             (SWITCHED, if self.online { "power on" } else { "power off" }),
-        ]
+        ];
+        let remediated = self.remediated.map(|number| (number, "remediation: power off and on"));
+        always.into_iter().chain(remediated).collect()
     }
 
     /// The state that each of these hosts reaches; `None` for a deleted one.
@@ -86,6 +91,7 @@ impl InFlight {
             (SWITCHED, Some("provisioned")),
         ]
         .into_iter()
+        .chain(self.remediated.map(|number| (number, Some("provisioned"))))
         .map(|(number, state)| (host(number), state))
         .collect()
     }

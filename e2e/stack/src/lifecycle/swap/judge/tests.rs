@@ -398,6 +398,29 @@ fn asked_work_breaks_nothing() {
     assert!(broken(&turn).is_empty(), "{:?}", broken(&turn));
 }
 
+#[test]
+fn remediated_machine_boots_once_and_gets_power_orders_only() {
+    for (boots, what, holds) in [
+        (1, Verb::Power, true),
+        (0, Verb::Power, false),
+        (2, Verb::Power, false),
+        (1, Verb::Provision, false),
+    ] {
+        let mut turn = quiet();
+        turn.work.remediated = Some(3);
+        for (mark, boots) in [(0, 5), (2, 5 + boots)] {
+            let on = MachineState {
+                power: "On".to_owned(),
+                boots,
+                ..MachineState::default()
+            };
+            turn.marks[mark].machines.insert(3, on);
+        }
+        turn.orders.push(order(3, what));
+        assert_eq!(broken(&turn).is_empty(), holds, "{boots} {what:?}: {:?}", broken(&turn));
+    }
+}
+
 /// A retry has no error until it fails, which may be after the last mark.
 #[test]
 fn a_failed_deployment_may_be_repeated_and_not_forgotten() {
