@@ -78,6 +78,14 @@ impl InFlight {
         always.into_iter().chain(remediated).collect()
     }
 
+    /// Hosts of which something is asked after the prediction, which cannot name them.
+    pub(super) fn asked_late(&self) -> Vec<u64> {
+        [REBUILT, REBOOTED, SWITCHED]
+            .into_iter()
+            .chain(self.remediated)
+            .collect()
+    }
+
     /// The state that each of these hosts reaches; `None` for a deleted one.
     pub(super) fn ends(&self) -> BTreeMap<String, Option<&'static str>> {
         [

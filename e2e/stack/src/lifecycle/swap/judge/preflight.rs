@@ -28,10 +28,7 @@ impl Turn {
     }
 
     pub(super) fn predicted(&self) -> Proof {
-        let by_user = ["reboot", "power"];
-        let of_user = self.work.hosts().into_iter();
-        let of_user = of_user.filter(|(_, what)| by_user.iter().any(|word| what.contains(word)));
-        let of_user: BTreeSet<String> = of_user.map(|(number, _)| host(number)).collect();
+        let of_user: BTreeSet<String> = self.work.asked_late().into_iter().map(host).collect();
         let acted: BTreeSet<&String> = self
             .orders
             .iter()
