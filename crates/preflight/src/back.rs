@@ -48,7 +48,7 @@ pub(crate) fn findings(facts: &Facts, managers: &[Manager], to: Series) -> Vec<F
     findings.extend(watched_version(facts, to));
     findings.extend(owners(objects, to));
     findings.extend(undecided(objects));
-    findings.extend(hosts::continued(facts));
+    findings.extend(hosts::of_way_back(facts));
     findings.extend(blocked_or_kept(objects, to));
     findings.extend(claims::<IPClaim>(objects));
     findings.extend(claims::<IPAddressClaim>(objects));

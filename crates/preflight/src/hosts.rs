@@ -1,16 +1,17 @@
 //! Rules about hosts.
 
+mod back;
+
 use std::collections::BTreeSet;
 
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::kind::Kind as _;
 use metal3_api::meta::ConditionStatus;
-use metal3_api::metal3::names::STATUS_ANNOTATION;
 use metal3_api::metal3::v1alpha1::{
     BareMetalHost, HostFirmwareComponents, HostFirmwareSettings, OperationalStatus, ProvisioningState,
 };
 
-use crate::facts::Facts;
+use crate::facts::{Direction, Facts};
 use crate::finding::{Decision, Finding};
 
 /// What one host meets.
@@ -30,8 +31,15 @@ const RULES: &[Rule] = &[
     never_off,
 ];
 
-/// What either manager continues, on the way back too.
-const CONTINUED: &[Rule] = &[in_flight, failed];
+/// On the way back: what either manager continues, and what a Go manager would do that this program does not.
+const BACK: &[Rule] = &[
+    back::withheld,
+    back::external,
+    back::unprepared,
+    back::moved,
+    in_flight,
+    failed,
+];
 
 struct Host<'a> {
     name: &'a str,
@@ -84,6 +92,16 @@ impl Host<'_> {
         &self.object.status.provisioning.state
     }
 
+    fn is_back(&self) -> bool {
+        matches!(self.facts.direction, Direction::Back(_))
+    }
+
+    /// Its error, in the words of the status.
+    fn error(&self) -> Option<String> {
+        let kind = serde_json::to_value(self.object.status.error_type?).ok()?;
+        kind.as_str().filter(|kind| !kind.is_empty()).map(str::to_owned)
+    }
+
     /// Whether its machine runs a system.
     fn runs(&self) -> bool {
         matches!(
@@ -97,9 +115,9 @@ pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
     each(facts, |host| RULES.iter().filter_map(|rule| rule(host)).collect())
 }
 
-/// Hosts that a Go manager continues on the way back.
-pub(crate) fn continued(facts: &Facts) -> Vec<Finding> {
-    each(facts, |host| CONTINUED.iter().filter_map(|rule| rule(host)).collect())
+/// The same on the way back.
+pub(crate) fn of_way_back(facts: &Facts) -> Vec<Finding> {
+    each(facts, |host| BACK.iter().filter_map(|rule| rule(host)).collect())
 }
 
 fn each(facts: &Facts, found: impl Fn(&Host<'_>) -> Vec<Finding>) -> Vec<Finding> {
@@ -154,6 +172,9 @@ fn update_is_pending(host: &Host<'_>) -> Option<Finding> {
 }
 
 fn in_flight(host: &Host<'_>) -> Option<Finding> {
+    if host.is_back() && back::withheld(host).is_some() {
+        return None;
+    }
     let state = match host.state() {
         // A host that is moved has its state in an annotation.
         ProvisioningState::None if !host.object.is_unmanaged() && host.object.saved_status().is_none() => "new",
@@ -170,23 +191,27 @@ fn in_flight(host: &Host<'_>) -> Option<Finding> {
     Some(host.finding(Decision::Go, what, ""))
 }
 
-/// `clusterctl move` has copied the status into an annotation, and its target has not taken it back yet.
+/// Cluster API's provider copies the status into an annotation when the Cluster is paused, for `clusterctl move`, and leaves it there.
+/// Only the target of a move has no status of its own.
 fn moving(host: &Host<'_>) -> Option<Finding> {
-    host.object.annotation(STATUS_ANNOTATION)?;
-    let what = "is being moved by clusterctl: its status is in an annotation";
-    let cure = "wait until the move has ended";
-    Some(host.finding(Decision::Wait, what, cure).row("host-restore-guarded"))
+    host.object.saved_status()?;
+    let is_deleted = host.object.metadata.deletion_timestamp.is_some();
+    let finding = if host.object.takes_saved_status() || is_deleted {
+        let what = "is being moved by clusterctl: its status is in an annotation";
+        host.finding(Decision::Wait, what, "wait until the move has ended")
+    } else {
+        let what = "has its status in an annotation, because its Cluster was paused; neither manager restores it into a host that has one";
+        host.finding(Decision::Go, what, "run no clusterctl move during the switch")
+    };
+    Some(finding.row("host-restore-guarded"))
 }
 
 fn failed(host: &Host<'_>) -> Option<Finding> {
-    let kind = host.object.status.error_type?;
-    let kind = serde_json::to_value(kind).ok()?;
-    let kind = kind.as_str().filter(|kind| !kind.is_empty())?;
-    let article = if kind.to_string().starts_with(['i', 'e']) {
-        "an"
-    } else {
-        "a"
-    };
+    let kind = host.error()?;
+    if host.is_back() && back::withheld(host).is_some() {
+        return None;
+    }
+    let article = if kind.starts_with(['i', 'e']) { "an" } else { "a" };
     let what = format!("has {article} {kind}; it is retried by either manager");
     Some(host.finding(
         Decision::Go,

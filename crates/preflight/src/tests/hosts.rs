@@ -219,3 +219,157 @@ fn host_without_objects_about_firmware_is_named_on_the_way_back() {
         );
     }
 }
+
+#[test]
+fn way_back_is_refused_while_only_this_program_keeps_a_machine_from_being_erased() {
+    let held = json!([{ "type": "Held", "status": "True", "reason": "DeprovisionBudgetSpent", "message": "x",
+        "lastTransitionTime": "2026-01-01T00:00:00Z" }]);
+    let image = json!({ "image": { "url": "http://images.example/a" } });
+    let failed = |message: &str| json!({ "errorType": "provisioning error", "errorCount": 1, "errorMessage": message });
+    let status = |mut status: Value, provisioning: &Value| {
+        merge(&mut status, json!({ "provisioning": provisioning }));
+        json!({ "status": status })
+    };
+    let external = {
+        let mut one = status(failed("spec.externallyProvisioned is set"), &image);
+        merge(&mut one, json!({ "spec": { "externallyProvisioned": true } }));
+        one
+    };
+    let restored = {
+        let mut one = status(failed("What runs is requested again"), &image);
+        merge(&mut one, json!({ "spec": image }));
+        one
+    };
+    let serves = failed("in Ironic the node serves instance 7c2f7a52, which is not this host");
+    for (state, more, part) in [
+        (
+            "provisioned",
+            status(json!({ "conditions": held }), &image),
+            "the deprovision budget is spent",
+        ),
+        (
+            "provisioned",
+            status(failed("serves another"), &image),
+            "until its error is decided",
+        ),
+        ("deprovisioning", status(serves, &image), "until its error is decided"),
+        ("deprovisioning", external, "until its error is decided"),
+        ("deprovisioning", restored, "until its error is decided"),
+    ] {
+        let back = about(
+            back::<BareMetalHost>(Series::new(1, 14), host(state, more.clone())),
+            "BareMetalHost",
+        );
+        let refused: Vec<_> = back
+            .iter()
+            .filter(|(of, text)| *of == Decision::No && text.contains(part))
+            .collect();
+        assert_eq!(refused.len(), 1, "{state} {more}: {back:?}");
+        assert!(
+            !back.iter().any(|(_, text)| text.contains("either manager")),
+            "{back:?}"
+        );
+        let forward = about(forward::<BareMetalHost>(host(state, more)), "BareMetalHost");
+        assert!(forward.iter().all(|(of, _)| *of == Decision::Go), "{forward:?}");
+    }
+}
+
+/// Either manager goes on with these.
+#[test]
+fn way_back_is_not_refused_for_an_error_that_erases_nothing() {
+    let image = json!({ "image": { "url": "http://images.example/a" } });
+    let error = json!({ "errorType": "provisioned registration error", "errorCount": 1, "provisioning": image });
+    let cleaning =
+        json!({ "errorType": "provisioning error", "errorMessage": "Cleaning failed", "provisioning": image });
+    for (state, more) in [
+        ("provisioned", json!({ "spec": image, "status": error })),
+        ("deprovisioning", json!({ "status": cleaning })),
+    ] {
+        let found = about(
+            back::<BareMetalHost>(Series::new(1, 14), host(state, more)),
+            "BareMetalHost",
+        );
+        assert!(found.iter().all(|(of, _)| *of == Decision::Go), "{state}: {found:?}");
+        assert!(
+            found.iter().any(|(_, text)| text.contains("either manager")),
+            "{state}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn way_back_is_refused_for_a_running_machine_that_a_go_manager_would_inspect() {
+    for (state, is_external, stops) in [
+        ("inspecting", true, true),
+        ("inspecting", false, false),
+        ("available", true, false),
+    ] {
+        let more =
+            json!({ "spec": { "externallyProvisioned": is_external }, "status": { "errorType": "inspection error" } });
+        let found = about(
+            back::<BareMetalHost>(Series::new(1, 14), host(state, more)),
+            "BareMetalHost",
+        );
+        let is_it = |(of, text): &(Decision, String)| *of == Decision::No && text.contains("boots another system");
+        assert_eq!(found.iter().any(is_it), stops, "{state} {is_external}: {found:?}");
+    }
+}
+
+#[test]
+fn way_back_is_refused_for_a_host_that_a_go_manager_would_offer_without_its_settings() {
+    let invalid = json!({ "type": "Valid", "status": "False", "reason": "x", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z" });
+    let settings = object::<HostFirmwareSettings>(
+        json!({ "spec": { "settings": { "Turbo": "On" } }, "status": { "settings": {}, "conditions": [invalid] } }),
+    );
+    for (state, stops) in [("preparing", true), ("provisioned", false)] {
+        let mut facts = back::<BareMetalHost>(Series::new(1, 14), host(state, json!({})));
+        facts
+            .objects
+            .insert(KindName::of::<HostFirmwareSettings>(), vec![settings.clone()]);
+        let found = about(facts, "BareMetalHost");
+        let is_it = |(of, text): &(Decision, String)| *of == Decision::No && text.contains("without its settings");
+        assert_eq!(found.iter().any(is_it), stops, "{state}: {found:?}");
+    }
+}
+
+/// Cluster API's provider writes the annotation when a Cluster is paused, and leaves it there.
+#[test]
+fn host_of_a_paused_cluster_is_not_taken_for_one_that_is_moved() {
+    let all = json!({ "baremetalhost.metal3.io/status": "{}", "baremetalhost.metal3.io/paused": "metal3.io/capm3" });
+    let meta = json!({ "annotations": all });
+    let paused = json!({ "metadata": meta, "status": { "lastUpdated": "2026-01-01T00:00:00Z" } });
+    let found = about(
+        forward::<BareMetalHost>(host("provisioned", paused.clone())),
+        "BareMetalHost",
+    );
+    assert!(
+        found.len() == 1 && found[0].0 == Decision::Go && found[0].1.contains("was paused"),
+        "{found:?}"
+    );
+    assert_eq!(
+        about(
+            back::<BareMetalHost>(Series::new(1, 14), host("provisioned", paused.clone())),
+            "BareMetalHost"
+        )
+        .iter()
+        .filter(|(of, _)| *of != Decision::Go)
+        .count(),
+        0
+    );
+    let moved = host("", json!({ "metadata": meta }));
+    assert_one(
+        back::<BareMetalHost>(Series::new(1, 14), moved),
+        "BareMetalHost",
+        Decision::Wait,
+        "moved by clusterctl",
+    );
+    let mut deleted = paused;
+    deleted["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    assert_one(
+        forward::<BareMetalHost>(host("provisioned", deleted)),
+        "BareMetalHost",
+        Decision::Wait,
+        "moved by clusterctl",
+    );
+}

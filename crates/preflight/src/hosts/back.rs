@@ -1,0 +1,89 @@
+//! What only this program keeps from happening to a host: a Go manager erases it, powers it or offers it at once.
+
+use metal3_api::meta::{Condition, ConditionStatus};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, CustomDeploy, ProvisioningState};
+
+use super::{Host, moving};
+use crate::finding::{Decision, Finding};
+
+/// The condition of a host that waits for a person, and its reason when the deprovision budget is spent.
+const HELD: &str = "Held";
+const BUDGET_SPENT: &str = "DeprovisionBudgetSpent";
+/// How the error of a node begins that serves something else.
+const SERVES: &str = "in Ironic the node serves instance ";
+
+/// What runs, or ran, is not removed until a person decides.
+pub(super) fn withheld(host: &Host<'_>) -> Option<Finding> {
+    let status = &host.object.status;
+    let held = |one: &Condition| one.type_ == HELD && one.status == ConditionStatus::True;
+    let is_held = status.conditions.iter().any(held);
+    let is_budget = status
+        .conditions
+        .iter()
+        .any(|one| held(one) && one.reason == BUDGET_SPENT);
+    let is_external = host.object.spec.externally_provisioned == Some(true);
+    let is_withheld = match host.state() {
+        ProvisioningState::Provisioned => is_unwanted(host.object) && (is_held || host.error().is_some()),
+        // This program goes on with each other error.
+        ProvisioningState::Deprovisioning => {
+            let is_refused = is_external || !is_unwanted(host.object) || status.error_message.starts_with(SERVES);
+            is_refused && host.error().is_some()
+        }
+        _ => false,
+    };
+    if !is_withheld && !is_budget {
+        return None;
+    }
+    let (what, row) = if is_budget {
+        (
+            "is deprovisioned only after a confirmation, because the deprovision budget is spent",
+            "hosts-deprovision-budget",
+        )
+    } else {
+        (
+            "is not deprovisioned until its error is decided",
+            "host-unexpected-state",
+        )
+    };
+    let what = format!("{what}; a Go manager deprovisions it at once, and cleans its disks");
+    let cure = "ask for the same image again, or confirm the removal, before the switch; to keep the machine as it is, pause the host: \
+                kubectl annotate bmh HOST baremetalhost.metal3.io/paused=user";
+    Some(host.finding(Decision::No, what, cure).row(row))
+}
+
+/// Whether what runs is not requested any more.
+fn is_unwanted(host: &BareMetalHost) -> bool {
+    let method = |step: Option<&CustomDeploy>| step.map(|step| step.method.clone()).unwrap_or_default();
+    let (asked, runs) = (&host.spec, &host.status.provisioning);
+    let url = asked.image.as_ref().map_or("", |image| image.url.as_str());
+    host.metadata.deletion_timestamp.is_some()
+        || url != runs.image.url
+        || method(asked.custom_deploy.as_ref()) != method(runs.custom_deploy.as_ref())
+}
+
+/// A running system that was never inspected.
+pub(super) fn external(host: &Host<'_>) -> Option<Finding> {
+    let is_external = host.object.spec.externally_provisioned == Some(true);
+    let is_inspected = is_external && *host.state() == ProvisioningState::Inspecting;
+    let what = "is externally provisioned and is not inspected by this program; a Go manager inspects it, which boots another system on it";
+    let cure = "delete the host and create it again with spec.externallyProvisioned before the switch, or pause it";
+    is_inspected.then(|| {
+        host.finding(Decision::No, what, cure)
+            .row("host-external-not-inspected")
+    })
+}
+
+/// A host that waits for settings which its machine cannot have.
+pub(super) fn unprepared(host: &Host<'_>) -> Option<Finding> {
+    let (_, name) = host.name.split_once(' ')?;
+    let is_waiting = host.firmware.invalid.contains(name) && *host.state() == ProvisioningState::Preparing;
+    let what =
+        "has a firmware setting that its machine cannot have; a Go manager makes it available without its settings";
+    let cure = "see the condition Valid of its HostFirmwareSettings, and correct spec.settings before the switch";
+    is_waiting.then(|| host.finding(Decision::No, what, cure).row("firmware-settings-spelling"))
+}
+
+/// A Go manager takes a saved status over without the guards of this program.
+pub(super) fn moved(host: &Host<'_>) -> Option<Finding> {
+    moving(host).filter(|finding| finding.decision != Decision::Go)
+}
