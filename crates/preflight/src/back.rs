@@ -1,5 +1,7 @@
 //! The rules of the way back to Go managers.
 
+mod members;
+
 use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -48,6 +50,7 @@ pub(crate) fn findings(facts: &Facts, managers: &[Manager], to: Series) -> Vec<F
     findings.extend(watched_version(facts, to));
     findings.extend(owners(objects, to));
     findings.extend(undecided(objects));
+    findings.extend(members::dropped(objects, to));
     findings.extend(hosts::of_way_back(facts));
     findings.extend(blocked_or_kept(objects, to));
     findings.extend(claims::<IPClaim>(objects));

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use metal3_api::cluster::IPAddressClaim;
 use metal3_api::infrastructure::names::{BLOCK_MOVE_ANNOTATION, CLUSTER_FINALIZER, NODE_REUSE_LABEL};
 use metal3_api::infrastructure::v1beta1;
-use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3Machine, Metal3MachineTemplate};
+use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3Machine, Metal3MachineTemplate};
 use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
 use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::{
@@ -99,6 +99,42 @@ fn subscription_stops_no_switch_and_the_way_back_only_when_the_go_manager_could_
         Decision::Wait,
         "status.subscriptionID",
     );
+}
+
+#[test]
+fn way_back_is_refused_for_members_that_the_definitions_of_the_release_drop() {
+    let off = json!({ "disablePowerOff": true });
+    let uninspected = json!({ "inspectionMode": "disabled" });
+    for (minor, spec, stops) in [
+        (9, &off, true),
+        (10, &off, false),
+        (11, &uninspected, true),
+        (12, &uninspected, false),
+    ] {
+        let one = host("available", json!({ "spec": spec }));
+        let found = about(back::<BareMetalHost>(Series::new(1, minor), one), "BareMetalHost");
+        let is_refused = found.iter().any(|(of, _)| *of == Decision::No);
+        assert_eq!(is_refused, stops, "1.{minor} {spec}: {found:?}");
+    }
+    let to = Series::new(1, 14);
+    for spec in [
+        json!({ "clusterName": "edge" }),
+        json!({ "deploymentZones": [{ "name": "rack-1", "failureDomain": "a" }] }),
+        json!({ "controlPlaneEndpointSource": { "objectRef": {} } }),
+    ] {
+        let one = json!({ "spec": spec });
+        let member = spec.as_object().unwrap().keys().next().unwrap();
+        assert_one(back::<Metal3Cluster>(to, one), "Metal3Cluster", Decision::No, member);
+    }
+    let machine = json!({ "spec": { "metal3ClusterRef": { "name": "site-b" } } });
+    assert_one(
+        back::<Metal3Machine>(to, machine),
+        "Metal3Machine",
+        Decision::No,
+        "metal3ClusterRef",
+    );
+    let plain = json!({ "spec": { "controlPlaneEndpoint": { "host": "192.0.2.1", "port": 6443 }, "clusterName": "" } });
+    assert_eq!(about(back::<Metal3Cluster>(to, plain), "Metal3Cluster"), []);
 }
 
 fn assert_one(facts: Facts, kind: &str, decision: Decision, part: &str) {
