@@ -25,10 +25,14 @@ impl Turn {
             .flat_map(|number| [host(*number), format!("bmc-{number}")]);
         let failed = FAILED.iter().map(|(number, _)| host(*number));
         let by_chance = of_cluster.chain(failed).collect();
+        let is_old =
+            |one: &&Write| one.is_ours() != (self.to == Family::Ours) && one.resource.starts_with("baremetalhosts");
+        let by_old = since.writes.iter().filter(is_old).map(|one| one.name.clone()).collect();
         let differences = first.compare(&Happened {
             at_rest: &at_rest,
             by_chance: &by_chance,
             hidden: &self.hidden(),
+            written_before: &by_old,
             to_hosts_at_rest: &to_hosts,
             orders_to_hosts_at_rest: &self.orders,
             writes: &since.writes,
