@@ -112,6 +112,9 @@ pub const TABLE: &[Flag] = &[
          address for a host",
     ),
     switch(HOSTS, "enable-leader-election", "").handled(Handling::Alias("leader-elect")),
+    // Releases of the Go manager up to 1.12 spell it so.
+    switch(CAPM3, "enableBMHNameBasedPreallocation", "")
+        .handled(Handling::Alias("enable-bmh-name-based-preallocation")),
     switch(
         NO_GO_MANAGER,
         "force-controllers",

@@ -16,7 +16,7 @@ use metal3_api::metal3::names::SUBSCRIPTION_RECORD_ANNOTATION;
 use metal3_api::metal3::v1alpha1::{BMCEventSubscription, BareMetalHost, HostFirmwareComponents, HostFirmwareSettings};
 use serde_json::Value;
 
-use crate::facts::Facts;
+use crate::facts::{Facts, NotRead};
 use crate::finding::{Decision, Finding};
 use crate::hosts;
 use crate::managers::{Manager, Series};
@@ -63,6 +63,18 @@ pub(crate) fn findings(facts: &Facts, managers: &[Manager], to: Series) -> Vec<F
         findings.push(Finding::new(Decision::Go, "Deployments", what, ""));
     }
     findings
+}
+
+/// Objects that the rules of the way back could not be applied to.
+pub(crate) fn not_decoded(objects: &Objects) -> Vec<NotRead> {
+    let mut not_read = objects.not_decoded::<BareMetalHost>();
+    not_read.extend(objects.not_decoded::<Metal3Machine>());
+    not_read.extend(objects.not_decoded::<HostFirmwareSettings>());
+    not_read.extend(objects.not_decoded::<HostFirmwareComponents>());
+    not_read.extend(objects.not_decoded::<BMCEventSubscription>());
+    not_read.extend(objects.not_decoded::<IPClaim>());
+    not_read.extend(objects.not_decoded::<IPAddressClaim>());
+    not_read
 }
 
 /// An older release has no version in which objects are stored now.

@@ -10,6 +10,8 @@ use serde::Serialize;
 pub enum Decision {
     /// It is treated otherwise, and nothing has to be done before.
     Go,
+    /// Nothing speaks against it, and something that may could not be read. Of the whole, never of one finding.
+    Unknown,
     /// It ends without help; then the switch is as safe as it can be.
     Wait,
     /// Something has to be done before, or something in use is lost.
@@ -22,6 +24,7 @@ impl Decision {
     pub const fn exit_code(self) -> u8 {
         match self {
             Self::Go => 0,
+            Self::Unknown => 5,
             Self::Wait => 3,
             Self::No => 4,
         }
@@ -32,6 +35,7 @@ impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Go => "go",
+            Self::Unknown => "not known",
             Self::Wait => "wait",
             Self::No => "no",
         })

@@ -17,6 +17,8 @@ use metal3_api::metal3::v1alpha1::{
 };
 use serde_json::Value;
 
+use crate::facts::NotRead;
+
 /// A kind to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KindName {
@@ -104,18 +106,31 @@ impl Objects {
         decoded.flatten()
     }
 
+    /// The objects of a kind that cannot be decoded.
+    pub(crate) fn not_decoded<K: Kind>(&self) -> Vec<NotRead> {
+        let wrong = |document: &Value| {
+            let why = serde_json::from_value::<K>(document.clone()).err()?;
+            Some(NotRead {
+                what: name::<K>(document),
+                why: format!("it cannot be decoded: {why}"),
+            })
+        };
+        self.documents::<K>().iter().filter_map(wrong).collect()
+    }
+
     /// All kinds with their documents.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&KindName, &Vec<Value>)> {
         self.0.iter()
     }
 }
 
-/// `KIND NAMESPACE/NAME`.
 pub(crate) fn name<K: Kind>(document: &Value) -> String {
     named(K::KIND, document)
 }
 
-pub(crate) fn named(kind: &str, document: &Value) -> String {
+/// The name of an object for people: `KIND NAMESPACE/NAME`.
+#[must_use]
+pub fn named(kind: &str, document: &Value) -> String {
     let member = |member: &str| document.get("metadata").and_then(|meta| meta.get(member));
     let text = |name: &str| member(name).and_then(Value::as_str).unwrap_or_default();
     format!("{kind} {}/{}", text("namespace"), text("name"))

@@ -15,7 +15,7 @@ use crate::{admission, back, definitions, hosts, machines, managers, rights, uns
 pub struct Report {
     /// The direction of the switch.
     pub direction: Direction,
-    /// The worst of all findings.
+    /// The worst of all findings; not known to be good when something could not be read.
     pub decision: Decision,
     /// The managers that were found.
     pub managers: Vec<Manager>,
@@ -32,24 +32,20 @@ pub struct Report {
 }
 
 impl Report {
-    /// The exit code of the command: that of the decision, and 5 if something that could not be read may change it.
+    /// The exit code of the command.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
-        match self.decision {
-            Decision::No => Decision::No.exit_code(),
-            Decision::Go | Decision::Wait if !self.not_read.is_empty() => 5,
-            other => other.exit_code(),
-        }
+        self.decision.exit_code()
     }
 }
 
 /// Applies all rules.
 #[must_use]
-pub fn report(facts: Facts) -> Report {
+pub fn report(mut facts: Facts) -> Report {
     let managers = managers::found(&facts.deployments);
     let mut findings = match facts.direction {
         Direction::ToThisProgram => {
-            let mut findings = managers::findings(&managers, facts.are_listed("deployments"));
+            let mut findings = managers::findings(&facts, &managers);
             findings.extend(facts.environment.iter().cloned());
             findings.extend(hosts::findings(&facts));
             findings.extend(machines::findings(&facts.objects));
@@ -58,7 +54,11 @@ pub fn report(facts: Facts) -> Report {
             findings.extend(admission::findings(&facts.objects));
             findings
         }
-        Direction::Back(series) => back::findings(&facts, &managers, series),
+        Direction::Back(series) => {
+            let not_decoded = back::not_decoded(&facts.objects);
+            facts.not_read.extend(not_decoded);
+            back::findings(&facts, &managers, series)
+        }
     };
     findings.extend(definitions::findings(&facts, &managers));
     findings.sort_by(|a, b| b.decision.cmp(&a.decision).then_with(|| a.object.cmp(&b.object)));
@@ -67,9 +67,14 @@ pub fn report(facts: Facts) -> Report {
         Direction::ToThisProgram => settings(&managers, &facts.given),
         Direction::Back(_) => Vec::new(),
     };
+    let worst = findings.first().map_or(Decision::Go, |worst| worst.decision);
+    let decision = match facts.not_read.is_empty() {
+        true => worst,
+        false => worst.max(Decision::Unknown),
+    };
     Report {
         direction: facts.direction,
-        decision: findings.first().map_or(Decision::Go, |worst| worst.decision),
+        decision,
         managers,
         findings,
         settings,

@@ -325,6 +325,118 @@ fn managers_are_found_with_their_release_and_arguments() {
 }
 
 #[test]
+fn manager_in_a_namespace_that_is_not_looked_at_stops_the_switch() {
+    for (namespace, replicas, stops) in [
+        ("baremetal-operator-system", 1, false),
+        ("metal3", 1, true),
+        ("metal3", 0, false),
+    ] {
+        let mut one = deployment(
+            namespace,
+            "baremetal-operator-controller-manager",
+            "r/bmo:v0.13.0",
+            &[],
+            false,
+        );
+        one.spec.as_mut().unwrap().replicas = Some(replicas);
+        let facts = Facts {
+            deployments: vec![one],
+            ..facts(Direction::ToThisProgram)
+        };
+        let found = about(facts, "Deployment");
+        let named = |(of, text): &(Decision, String)| {
+            *of == Decision::No
+                && text.contains("--foreign-deployments=hosts=metal3/baremetal-operator-controller-manager")
+        };
+        assert_eq!(found.iter().any(named), stops, "{namespace} {replicas}: {found:?}");
+    }
+}
+
+#[test]
+fn controllers_whose_manager_is_not_found_are_named_if_they_have_objects() {
+    let mut facts = forward::<BareMetalHost>(host("provisioned", json!({})));
+    facts.deployments = vec![deployment(
+        "capm3-system",
+        "capm3-controller-manager",
+        "r/capm3:v1.13.0",
+        &[],
+        false,
+    )];
+    let found = about(facts, "Deployments");
+    assert!(
+        found.len() == 1 && found[0].1.contains("no manager of hosts"),
+        "{found:?}"
+    );
+    let nothing = about(super::tests::facts(Direction::ToThisProgram), "Deployments");
+    assert_eq!(nothing, []);
+}
+
+#[test]
+fn newer_release_than_is_known_stops_the_switch() {
+    for (image, stops) in [("r/capm3:v1.14.3", false), ("r/capm3:v1.15.0", true)] {
+        let facts = Facts {
+            deployments: vec![deployment(
+                "capm3-system",
+                "capm3-controller-manager",
+                image,
+                &[],
+                false,
+            )],
+            ..facts(Direction::ToThisProgram)
+        };
+        let found = about(facts, "Deployment");
+        assert_eq!(
+            found.iter().any(|(_, text)| text.contains("is newer than 1.14")),
+            stops,
+            "{image}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn arguments_of_a_manager_are_judged_with_their_variables_and_shown_without_logins() {
+    let given = |arguments: &[&str]| {
+        let name = "baremetal-operator-controller-manager";
+        let mut facts = facts(Direction::ToThisProgram);
+        facts.deployments = vec![deployment(
+            "baremetal-operator-system",
+            name,
+            "r/bmo:v0.13.0",
+            arguments,
+            false,
+        )];
+        facts.given = vec![Given {
+            deployment: format!("baremetal-operator-system/{name}"),
+            variables: vec![Variable {
+                name: "NAMESPACES".to_owned(),
+                value: Some("a,b".to_owned()),
+                source: Source::Deployment,
+            }],
+            without_effect: Vec::new(),
+        }];
+        about(facts, "Deployment")
+    };
+    for arguments in [["--namespace=a,b"], ["--namespace=$(NAMESPACES)"]] {
+        let found = given(&arguments);
+        let is_it = |(of, text): &(Decision, String)| *of == Decision::No && text.contains("all namespaces");
+        assert!(found.iter().any(is_it), "{found:?}");
+    }
+    let found = given(&["--ironic", "https://u:hunter2@ironic:6385"]);
+    assert!(found.iter().any(|(_, text)| text.contains("ironic:6385")), "{found:?}");
+    assert!(!found.iter().any(|(_, text)| text.contains("hunter2")), "{found:?}");
+}
+
+#[test]
+fn object_of_the_way_back_that_cannot_be_decoded_makes_the_decision_unknown() {
+    let wrong = object::<BareMetalHost>(json!({ "spec": { "online": "yes" } }));
+    let mut facts = facts(Direction::Back(Series::new(1, 14)));
+    facts.objects.insert(KindName::of::<BareMetalHost>(), vec![wrong]);
+    let report = report(facts);
+    assert_eq!(report.decision, Decision::Unknown);
+    assert_eq!(report.not_read[0].what, "BareMetalHost lab/a");
+}
+
+#[test]
 fn way_back_names_what_an_older_release_does_not_know() {
     let blocked = json!({ "metadata": { "annotations": { BLOCK_MOVE_ANNOTATION: "" } }, "spec": { "online": true } });
     let consumer =
@@ -458,7 +570,9 @@ fn what_could_not_be_read_makes_a_good_decision_unknown() {
         why,
     }];
     let report = report(facts);
-    assert_eq!((report.decision, report.exit_code()), (Decision::Go, 5));
+    assert_eq!((report.decision, report.exit_code()), (Decision::Unknown, 5));
+    assert_eq!(serde_json::to_value(&report).unwrap()["decision"], "unknown");
+    assert!(render(&report).starts_with("From the Go managers to this program: not known\n"));
     assert!(render(&report).contains("Not read: list baremetalhosts.metal3.io, because you may not"));
 }
 

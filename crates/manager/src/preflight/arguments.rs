@@ -55,6 +55,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Preflight, 
             "--context" => &mut chosen.context,
             _ => bail!("{name:?}: {VALID}"),
         };
+        let value = value.filter(|value| !value.is_empty());
         *place = Some(value.with_context(|| format!("{name} has no value; {VALID}"))?);
     }
     let output = match output.as_deref() {

@@ -6,7 +6,9 @@ use std::path::Path;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Container, EnvVarSource};
 use metal3_flags::Owner;
-use metal3_preflight::{Decision, Finding, Given, Manager, Source, Variable, expanded, unknown_reference};
+use metal3_preflight::{
+    Decision, Finding, Given, Manager, ONE_NAMESPACE, Source, Variable, expanded, unknown_reference,
+};
 
 use super::reader::Reader;
 use crate::hosts_config::Environment;
@@ -73,19 +75,22 @@ async fn variables(reader: &mut Reader, namespace: &str, container: &Container) 
     for source in container.env_from.iter().flatten() {
         let prefix = source.prefix.as_deref().unwrap_or_default();
         if let Some(map) = &source.config_map_ref {
-            for (name, value) in reader.config_map(namespace, &map.name).await {
-                let source = Source::ConfigMap(map.name.clone());
-                add(&mut variables, format!("{prefix}{name}"), Some(value), source);
+            let source = Source::ConfigMap(map.name.clone());
+            match reader.config_map(namespace, &map.name).await {
+                Some(entries) => {
+                    for (name, value) in entries {
+                        add(&mut variables, format!("{prefix}{name}"), Some(value), source.clone());
+                    }
+                }
+                None => any_of(&mut variables, prefix, (&map.name, source)),
             }
         }
         if let Some(secret) = &source.secret_ref {
-            // Several Secrets may have the same prefix, or none.
-            let variable = Variable {
-                name: format!("{prefix}*"),
-                value: None,
-                source: Source::Secret(secret.name.clone()),
-            };
-            variables.insert(format!("{prefix}* {}", secret.name), variable);
+            any_of(
+                &mut variables,
+                prefix,
+                (&secret.name, Source::Secret(secret.name.clone())),
+            );
         }
     }
     for variable in container.env.iter().flatten() {
@@ -96,6 +101,16 @@ async fn variables(reader: &mut Reader, namespace: &str, container: &Container) 
         add(&mut variables, variable.name.clone(), value, source);
     }
     variables
+}
+
+/// Any variable with the prefix, of a source whose content is not read. Several may have the same prefix, or none.
+fn any_of(variables: &mut Variables, prefix: &str, (name, source): (&str, Source)) {
+    let variable = Variable {
+        name: format!("{prefix}*"),
+        value: None,
+        source,
+    };
+    variables.insert(format!("{prefix}* {name}"), variable);
 }
 
 /// The value that is written in the Deployment. It is not known where it refers to one that is not.
@@ -119,7 +134,8 @@ fn add(variables: &mut Variables, name: String, value: Option<String>, source: S
 
 async fn referenced(reader: &mut Reader, namespace: &str, from: &EnvVarSource) -> (Option<String>, Source) {
     if let Some(entry) = &from.config_map_key_ref {
-        let value = reader.config_map(namespace, &entry.name).await.remove(&entry.key);
+        let entries = reader.config_map(namespace, &entry.name).await;
+        let value = entries.and_then(|mut entries| entries.remove(&entry.key));
         return (value, Source::ConfigMap(entry.name.clone()));
     }
     if let Some(entry) = &from.secret_key_ref {
@@ -163,8 +179,11 @@ fn judged(object: &str, variables: &Variables, container: &Container) -> (Vec<Fi
             let cure = "do not copy this variable to this program, which would not start";
             let is_known = |name: &str| variables.get(name).is_some_and(|variable| variable.value.is_some());
             let known = || errors.iter().filter(|error| is_known(error.variable));
-            let finding = |error: &crate::hosts_config::VariableError| {
-                Finding::new(Decision::Go, object, error.to_string(), cure)
+            let finding = |error: &crate::hosts_config::VariableError| match error.variable {
+                "WATCH_NAMESPACE" => {
+                    Finding::new(Decision::No, object, error.to_string(), ONE_NAMESPACE).row("hosts-one-namespace")
+                }
+                _ => Finding::new(Decision::Go, object, error.to_string(), cure),
             };
             let refused = known().map(|error| (error.variable.to_owned(), error.why.clone()));
             (known().map(finding).collect(), refused.collect())

@@ -18,14 +18,16 @@ use kube::Client;
 use metal3_api::catalog;
 use metal3_domain::yaml;
 use metal3_flags::Owner;
-use metal3_preflight::{Direction, Facts, KINDS, Objects, Report, found, render, report};
+use metal3_preflight::{
+    Decision, Direction, Facts, Finding, KINDS, Manager, NotRead, Objects, Report, found, render, report,
+};
 
 pub use arguments::{Preflight, parse};
 pub use dry_run::Surroundings;
 
 use crate::output::Output;
 use crate::product;
-use crate::served::Kind;
+use crate::served::{self, Kind};
 use reader::Reader;
 
 /// The definitions of this project that each product waits for.
@@ -42,6 +44,38 @@ fn required() -> BTreeMap<&'static str, Vec<String>> {
         (owner.name(), names.collect())
     };
     Owner::ALL.into_iter().map(of).collect()
+}
+
+/// Kinds of Cluster API that the controllers in the place of these managers need in another version. Discovery needs no right.
+async fn of_cluster_api(reader: &mut Reader, client: &Client, managers: &[Manager]) -> Vec<Finding> {
+    let known = catalog::definitions();
+    let is_foreign = |kind: &&Kind| {
+        !known
+            .iter()
+            .any(|one| one.group == kind.group && one.plural == kind.plural)
+    };
+    let replaced = managers.iter().filter(|manager| !manager.is_this_program);
+    let mut findings = Vec::new();
+    for manager in replaced {
+        let owners = Owner::ALL.into_iter();
+        let owners = owners.filter(|owner| manager.controllers.contains(&owner.name()));
+        let kinds: Vec<Kind> = owners
+            .flat_map(|owner| product::find(owner).kinds.iter().filter(is_foreign))
+            .copied()
+            .collect();
+        match served::ask(client, &kinds).await {
+            Ok(found) => findings.extend(served::missing(&kinds, &found).into_iter().map(|what| {
+                let object = format!("Deployment {}", manager.deployment);
+                let cure = "upgrade Cluster API to 1.11 or newer before the switch: without it these controllers would only wait";
+                Finding::new(Decision::No, object, what, cure)
+            })),
+            Err(error) => reader.not_read.push(NotRead {
+                what: "which versions of Cluster API are served".to_owned(),
+                why: brief(&error.to_string()),
+            }),
+        }
+    }
+    findings
 }
 
 /// The sentence of an error of the API server, without the answer that the library appends.
@@ -62,8 +96,13 @@ impl Preflight {
         }
         let secrets = reader.host_secrets(&objects).await;
         let managers = found(&deployments);
-        let (given, environment) = environment::read(&mut reader, &deployments, &managers).await;
+        let (given, mut environment) = environment::read(&mut reader, &deployments, &managers).await;
         let is_forward = self.direction == Direction::ToThisProgram;
+        if is_forward {
+            environment.extend(of_cluster_api(&mut reader, client, &managers).await);
+        }
+        // Objects that cannot be converted stop a switch; those of the way back are of the newer version.
+        environment.append(&mut reader.findings);
         let accounts = match is_forward {
             true => rights::accounts(client, &deployments, &managers).await,
             false => Vec::new(),

@@ -11,7 +11,7 @@ use metal3_api::infrastructure::conversion::{Version, convert};
 use metal3_api::infrastructure::names as infrastructure;
 use metal3_api::metal3::names::{ENVIRONMENT_BAREMETAL, ENVIRONMENT_LABEL, SECRET_FINALIZER};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_preflight::{Crd, KindName, NotRead, Objects, Secret as HostSecret};
+use metal3_preflight::{Crd, Decision, Finding, KindName, NotRead, Objects, Secret as HostSecret, named};
 use metal3_runtime::work::{Class, classify};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -27,6 +27,7 @@ pub(super) struct Reader {
     client: Client,
     namespace: Option<String>,
     pub(super) not_read: Vec<NotRead>,
+    pub(super) findings: Vec<Finding>,
 }
 
 /// The field managers of the versions and the conversion of a definition, except those of which `kubectl apply` takes fields over.
@@ -48,6 +49,7 @@ impl Reader {
             client,
             namespace,
             not_read: Vec::new(),
+            findings: Vec::new(),
         }
     }
 
@@ -83,11 +85,14 @@ impl Reader {
         }
         for version in versions {
             if let Some(objects) = self.of_version(kind, version).await {
-                let current = |object: &Value| match version == kind.version {
-                    true => Some(object.clone()),
-                    false => convert(object, Version::V1Beta2).ok(),
+                return match version == kind.version {
+                    true => objects,
+                    false => {
+                        let (objects, mut findings) = converted(kind, &objects);
+                        self.findings.append(&mut findings);
+                        objects
+                    }
                 };
-                return objects.iter().filter_map(current).collect();
             }
         }
         let name = format!("{}.{}", kind.plural, kind.group);
@@ -135,14 +140,14 @@ impl Reader {
         found
     }
 
-    /// The entries of a ConfigMap; none when it does not exist.
-    pub(super) async fn config_map(&mut self, namespace: &str, name: &str) -> BTreeMap<String, String> {
+    /// The entries of a ConfigMap, empty when it does not exist; `None` when it could not be read.
+    pub(super) async fn config_map(&mut self, namespace: &str, name: &str) -> Option<BTreeMap<String, String>> {
         let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
         match maps.get_opt(name).await {
-            Ok(map) => map.and_then(|map| map.data).unwrap_or_default(),
+            Ok(map) => Some(map.and_then(|map| map.data).unwrap_or_default()),
             Err(error) => {
                 self.failed("get", "configmaps", Some(namespace), &error);
-                BTreeMap::new()
+                None
             }
         }
     }
@@ -190,6 +195,23 @@ impl Reader {
     }
 }
 
+/// The objects in the version of this program. One that cannot be converted makes each list of its kind fail after the switch.
+fn converted(kind: &KindName, objects: &[Value]) -> (Vec<Value>, Vec<Finding>) {
+    let (mut current, mut findings) = (Vec::new(), Vec::new());
+    for object in objects {
+        match convert(object, Version::V1Beta2) {
+            Ok(object) => current.push(object),
+            Err(why) => findings.push(Finding::new(
+                Decision::No,
+                named(kind.kind, object),
+                format!("cannot be converted to {}: {why}", kind.version),
+                "correct it before the switch: no object of its kind could be listed after it",
+            )),
+        }
+    }
+    (current, findings)
+}
+
 fn named_secrets(host: &BareMetalHost) -> Vec<(String, String)> {
     let namespace = host.metadata.namespace.clone().unwrap_or_default();
     let login = host.spec.bmc.as_ref().map(|bmc| bmc.credentials_name.clone());
@@ -215,5 +237,37 @@ fn marks(meta: &ObjectMeta) -> HostSecret {
     let is_held = meta.finalizers.iter().flatten().any(|one| one == SECRET_FINALIZER);
     HostSecret {
         is_marked: is_labelled || is_held,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metal3_api::infrastructure::v1beta2::Metal3DataTemplate;
+    use metal3_runtime::guard;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn object_that_cannot_be_converted_is_named_and_hides_no_other() {
+        let template = |name: &str, offset: i64| {
+            let indexes = json!([{ "key": "k", "offset": offset }]);
+            json!({ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "Metal3DataTemplate",
+                "metadata": { "name": name, "namespace": "lab" }, "spec": { "clusterName": "c", "metaData": { "indexes": indexes } } })
+        };
+        let kind = KindName::of::<Metal3DataTemplate>();
+        let (kept, findings) = converted(&kind, &[template("wide", 4_294_967_301), template("fits", 1)]);
+        assert_eq!((kept.len(), findings.len()), (1, 1));
+        assert_eq!(
+            (findings[0].decision, findings[0].object.as_str()),
+            (Decision::No, "Metal3DataTemplate lab/wide")
+        );
+    }
+
+    #[test]
+    fn deployments_that_are_waited_for_are_those_of_the_guard() {
+        let guarded = [guard::CAPM3, guard::IPAM, guard::IPAM_OF_CAPM3, guard::HOSTS];
+        let guarded = guarded.map(|(namespace, name)| format!("{namespace}/{name}"));
+        assert_eq!(metal3_preflight::WAITED_FOR.map(str::to_owned), guarded);
     }
 }
