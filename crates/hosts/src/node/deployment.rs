@@ -223,6 +223,14 @@ impl Order {
         }
     }
 
+    /// Whether another manager wrote this image on the node, as far as Ironic left its record.
+    #[must_use]
+    pub fn is_left_on(&self, node: &Node) -> bool {
+        let is_of_another = node.instance_info.get(ORDERED).is_none() && self.method.is_none();
+        let is_by_step = node.deploy_interface.as_deref() == Some(CUSTOM_AGENT);
+        is_of_another && !is_by_step && self.image.as_ref().is_some_and(|image| image.is_left_on(node))
+    }
+
     /// Whether the node shows this and nothing else: another manager records no name of a step.
     #[must_use]
     pub fn is_identified_on(&self, node: &Node) -> bool {

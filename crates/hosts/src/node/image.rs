@@ -184,6 +184,30 @@ impl Payload {
         self.is_written_with_md5(node) || has_all(node, self.instance_info(), identifying)
     }
 
+    /// Whether enough of the record of a running deployment is left: Ironic replaces the source by the target of a redirect, and the
+    /// digest when it converts the image. A file of digests may be that of several images, so the name of the file counts with it.
+    pub(super) fn is_left_on(&self, node: &Node) -> bool {
+        let Self::Disk { url, checksum, .. } = self else {
+            return false;
+        };
+        let has = |keys: &[&str]| has_all(node, self.instance_info(), keys);
+        let file = |url: &str| {
+            url.split(['?', '#'])
+                .next()
+                .and_then(|path| path.rsplit('/').next())
+                .map(str::to_owned)
+        };
+        let is_same_file = || {
+            let named = node.instance_info.text(SOURCE).and_then(file);
+            named.is_some_and(|named| !named.is_empty() && Some(named) == file(url))
+        };
+        has(&[SOURCE])
+            || match checksum.contains("://") {
+                true => has(&[CHECKSUM]) && is_same_file(),
+                false => has(&[CHECKSUM, ALGORITHM, DIGEST]),
+            }
+    }
+
     /// The same for a node that a deploy step installs with the image.
     pub(super) fn is_shown_for_step_on(&self, node: &Node) -> bool {
         let identifying: &[&str] = match self {

@@ -164,6 +164,12 @@ impl Instance {
         self.order.is_written_on(node)
     }
 
+    /// Whether another manager ordered this deployment, as far as Ironic left its record.
+    #[must_use]
+    pub fn is_left_on(&self, node: &Node) -> bool {
+        self.order.is_left_on(node)
+    }
+
     /// Whether the node shows this deployment and no other one.
     #[must_use]
     pub fn is_identified_on(&self, node: &Node) -> bool {

@@ -61,7 +61,8 @@ fn describe(asked: &Deployment) -> String {
 
 pub(super) fn done(planner: &mut Planner<'_>, node: &Node, asked: &Deployment, instance: &Instance) -> PlanResult {
     require_ownership(planner, node, has_no_other_instance(planner, node))?;
-    let deployed = if instance.is_written_on(node) || !planner.rules.match_image() {
+    let is_left = || planner.facts.began_elsewhere && instance.is_left_on(node);
+    let deployed = if instance.is_written_on(node) || is_left() || !planner.rules.match_image() {
         asked.clone()
     } else if let Some(before) = ordered_before(planner, node, asked) {
         // differs: `host-image-as-deployed`. What was requested before runs; the next reconcile handles the new request.

@@ -1,10 +1,10 @@
 //! The deployment of an image.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Row;
 use super::given::{FORCED, failing, provisioning, with, written, written_for};
-use crate::tests::fixture::{OTHER_UID, secret};
+use crate::tests::fixture::{Fixture, OTHER_UID, secret};
 
 const LOGINS: &str = r#"{ "registry.example": { "username": "u", "password": "hunter2" } }"#;
 
@@ -331,6 +331,21 @@ pub(super) fn deployment() -> Vec<Row> {
              that this host did not request. To replace it, remove spec.image and set it again, waits \
              for the node",
         ),
+        left_by_another(json!({ "image_source": "https://mirror.example/2/a.qcow2" })).row(
+            "done, ordered by another manager, and Ironic followed a redirect",
+            "writes the status, to provisioned, replan",
+        ),
+        left_by_another(json!({ "image_os_hash_value": "1".repeat(64) })).row(
+            "done, ordered by another manager, and Ironic converted the image",
+            "writes the status, to provisioned, replan",
+        ),
+        left_by_another(json!({ "image_source": "https://mirror.example/2/a.qcow2", "image_os_hash_value": "1".repeat(64) })).row(
+            "done, ordered by another manager, and nothing of the record is that of the image",
+            "writes the status, provisioning error: in Ironic the node is in state \"active\", which is \
+             unexpected for a host in state \"provisioning\"; the node is not changed. It runs an image \
+             that this host did not request. To replace it, remove spec.image and set it again, waits \
+             for the node",
+        ),
         provisioning().node_with("active", written_for("a", OTHER_UID)).row(
             "done for another instance",
             "writes the status, provisioning error: in Ironic the node serves instance \
@@ -367,4 +382,16 @@ pub(super) fn deployment() -> Vec<Row> {
                  is not erased; remove the field to allow deployment and cleaning, waits for the user",
             ),
     ]
+}
+
+/// A host whose deployment another manager ordered, and what Ironic changed in its record meanwhile.
+fn left_by_another(changes: Value) -> Fixture {
+    let record = json!({ "metal3_image": null });
+    let node = with(
+        with(written("a"), json!({ "instance_info": record })),
+        json!({ "instance_info": changes }),
+    );
+    provisioning()
+        .with(|fixture| fixture.began_elsewhere = true)
+        .node_with("active", node)
 }
