@@ -56,6 +56,7 @@ fn report_inoperable(planner: &Planner<'_>, message: String) -> Decision {
 /// Requires a node without an instance that is not busy; recovers it from a failed state.
 pub(super) fn require_idle(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
     match &node.provision_state {
+        S::Manageable if node.fault.as_deref() == Some(CLEAN_FAULT) => Err(repeat_cleaning(planner, node)?),
         S::Manageable | S::Available => require_operable(planner, node),
         S::CleanFailed | S::InspectFailed | S::AdoptFailed => {
             require_recoverable(planner, node)?;
@@ -72,6 +73,21 @@ pub(super) fn require_idle(planner: &mut Planner<'_>, node: &Node) -> PlanResult
             "Undeploy the node in Ironic if its system is not needed",
         )),
     }
+}
+
+/// Ironic goes on after a BIOS step that fails at once: it makes the node manageable, with the fault of the failed cleaning.
+// differs: `host-clean-fault-ended`. The Go manager orders the next cleaning, which Ironic refuses.
+fn repeat_cleaning(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
+    require_own_maintenance(planner, node)?;
+    let error = node.last_error.as_deref().or(node.maintenance_reason.as_deref());
+    let error = error.unwrap_or("no details").to_owned();
+    planner.retry_node_failure(Failure::retryable(ErrorType::Preparation, error))?;
+    require_ownership(planner, node, may_switch_power(planner, node))?;
+    end_own_maintenance(planner, node, CLEAN_FAULT)?;
+    clear_error(planner);
+    Ok(Decision::Wait(wait::on_node(
+        "the maintenance of the failed cleaning ends",
+    )))
 }
 
 /// Waits for a cleaning that waits for its agent.

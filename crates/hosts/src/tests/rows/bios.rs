@@ -53,6 +53,11 @@ impl Fixture {
     }
 }
 
+/// A node that Ironic made manageable after a step of its cleaning failed.
+fn failed_at_once(error: &str) -> Value {
+    json!({ "last_error": error, "maintenance": true, "maintenance_reason": error, "fault": "clean failure" })
+}
+
 /// The conditions of a report.
 fn reported(detected: &str, valid: &str) -> Value {
     let condition = |kind: &str, status: &str| {
@@ -182,6 +187,33 @@ pub(super) fn preparation() -> Vec<Row> {
             .row(
                 "changed since",
                 "requests clean, creates a schema, reports the settings, waits for the node",
+            ),
+        preparing().node_with("manageable", failed_at_once("Mode")).row(
+            "a step failed at once, and Ironic went on",
+            "writes the status, preparation error: Mode, waits for a time",
+        ),
+        preparing()
+            .node_with("manageable", failed_at_once("Mode"))
+            .status(failing("preparation error", "Mode", 1))
+            .live()
+            .hours_later(1)
+            .row(
+                "a step failed at once, recorded and later",
+                "requests clear maintenance, writes the status, error cleared, waits for the node",
+            ),
+        preparing()
+            .node_with("manageable", {
+                let mut node = failed_at_once("Mode");
+                node["maintenance_reason"] = json!("a new disk");
+                node
+            })
+            .status(failing("preparation error", "Mode", 1))
+            .live()
+            .hours_later(1)
+            .row(
+                "a step failed at once, and an operator began a maintenance",
+                "writes the status, preparation error: the node is in maintenance (a new disk), so Ironic does not operate it; \
+                 end its maintenance in Ironic, waits for the node",
             ),
         asked()
             .machine_reports("Uefi")
