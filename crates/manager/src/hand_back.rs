@@ -7,6 +7,7 @@
 //! |---|---|---|---|
 //! | host of a machine | the annotation that blocks moves | up to 1.13 | makes every `clusterctl move` time out |
 //! | Secret with network data of an agent | this program's finalizer | up to 1.13 | keeps the Secret when it is deleted |
+//! | PreprovisioningImage | the finalizer of its host | up to 0.13 | keeps the image when it is deleted, and a new host of that name waits for it |
 //! | claim on an endpoint | the finalizer of Metal3Clusters | all | keeps the claim when its Cluster is deleted |
 //! | object with an owner in `v1beta2` | that version, which becomes `v1beta1` | up to 1.12 | keeps the object when its owner is deleted |
 //!
@@ -26,8 +27,8 @@ use metal3_api::infrastructure::names::{BLOCK_MOVE_ANNOTATION, CLUSTER_FINALIZER
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::kind::Kind;
-use metal3_api::metal3::names::SECRET_FINALIZER;
-use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_api::metal3::names::{AGENT_IMAGE_HOST_FINALIZER, SECRET_FINALIZER};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, PreprovisioningImage};
 use metal3_runtime::guard::PART_OF_LABEL;
 use serde_json::{Value, json};
 
@@ -71,7 +72,7 @@ impl HandBack {
     /// # Errors
     /// When this program still runs, a request fails, or objects are left to the user. Running it again continues.
     pub async fn run(&self, client: &Client, report: &mut impl FnMut(String)) -> Result<()> {
-        let running = running(&list_deployments(client).await?);
+        let running = running(&list_deployments(client).await?, self.namespace.as_deref());
         ensure!(
             running.is_empty(),
             "{} still runs and would write the same again; scale it to 0 first",
@@ -90,6 +91,12 @@ impl HandBack {
                 let wanted = Change::Finalizer(SECRET_FINALIZER);
                 self.change(client, &secret(), &found, wanted, report).await?;
             }
+        }
+        // A release that knows the finalizer adds it again.
+        let kind = resource::<PreprovisioningImage>();
+        for image in self.list(client, &kind).await? {
+            let wanted = Change::Finalizer(AGENT_IMAGE_HOST_FINALIZER);
+            self.change(client, &kind, &image, wanted, report).await?;
         }
         let mut left = 0_usize;
         for kind in [resource::<IPClaim>(), resource::<IPAddressClaim>()] {
@@ -222,8 +229,8 @@ async fn list_deployments(client: &Client) -> Result<Vec<Deployment>> {
         .items)
 }
 
-/// The Deployments of this program that want or have replicas.
-fn running(deployments: &[Deployment]) -> Vec<String> {
+/// The Deployments of this program that want or have replicas, and serve the namespace.
+fn running(deployments: &[Deployment], namespace: Option<&str>) -> Vec<String> {
     let is_ours = |deployment: &&Deployment| {
         let template = deployment
             .spec
@@ -244,6 +251,7 @@ fn running(deployments: &[Deployment]) -> Vec<String> {
         .iter()
         .filter(is_ours)
         .filter(has_replicas)
+        .filter(|deployment| namespace.is_none_or(|namespace| may_serve(deployment, namespace)))
         .map(|deployment| {
             let metadata = &deployment.metadata;
             let name = metadata.name.as_deref().unwrap_or_default();
@@ -253,6 +261,23 @@ fn running(deployments: &[Deployment]) -> Vec<String> {
             )
         });
     names.collect()
+}
+
+/// Whether the arguments and variables do not say that only another namespace is served.
+fn may_serve(deployment: &Deployment, namespace: &str) -> bool {
+    let pod = deployment.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
+    let Some(container) = pod.and_then(|pod| pod.containers.first()) else {
+        return true;
+    };
+    let mut arguments = container.args.iter().flatten();
+    let of_argument = arguments.find_map(|one| one.trim_start_matches('-').strip_prefix("namespace="));
+    let mut variables = container.env.iter().flatten();
+    let of_variable = variables.find(|one| one.name == "WATCH_NAMESPACE");
+    let of_variable = of_variable.and_then(|one| one.value.as_deref());
+    let served = of_argument
+        .or(of_variable)
+        .filter(|one| !one.is_empty() && !one.contains('$'));
+    served.is_none_or(|served| served == namespace)
 }
 
 /// Removes the block on moves from a host of a machine.

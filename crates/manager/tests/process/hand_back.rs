@@ -11,7 +11,7 @@ use kube::client::Body;
 use kube::{Api, Client};
 use metal3_api::catalog;
 use metal3_api::ipam::v1alpha1::IPClaim;
-use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, PreprovisioningImage};
 use metal3_manager::hand_back::{HandBack, parse};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -60,6 +60,11 @@ async fn world(replicas: u32) -> TestCluster {
         "spec": { "pool": { "name": "p" } },
     });
     world.create::<IPClaim>(claim).await;
+    let image = json!({
+        "metadata": { "name": "of-machine", "finalizers": ["baremetalhost.metal3.io/preprovisioningImage", "preprovisioningimage.metal3.io"] },
+        "spec": { "architecture": "x86_64", "acceptFormats": ["iso"] },
+    });
+    world.create::<PreprovisioningImage>(image).await;
     world.create::<Deployment>(manager(replicas)).await;
     world
 }
@@ -79,6 +84,7 @@ async fn states(world: &TestCluster) -> Value {
         "of-another": hosts.get("of-another").await.unwrap().metadata.annotations,
         "login": secrets.get("login").await.unwrap().metadata.finalizers,
         "network": secrets.get("network").await.unwrap().metadata.finalizers,
+        "image": world.api::<PreprovisioningImage>().get("of-machine").await.unwrap().metadata.finalizers,
         "claim": world.api::<IPClaim>().get("edge").await.unwrap().metadata.finalizers,
     })
 }
@@ -94,13 +100,14 @@ async fn hand_back_removes_only_what_an_older_go_manager_would_leave() {
     };
     let (lines, ended) = run(&rehearsal, &client).await;
     ended.unwrap();
-    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert_eq!(lines.len(), 4, "{lines:?}");
     assert_eq!(states(&world).await, before, "a dry run writes nothing");
     assert_eq!(run(&HandBack::default(), &client).await.0, lines);
     let after = states(&world).await;
     assert_eq!(after["of-machine"], json!({ "kept": "yes" }));
     assert_eq!(after["network"], json!(["other"]));
     assert_eq!(after["claim"], json!(["ipclaim.ipam.metal3.io"]));
+    assert_eq!(after["image"], json!(["preprovisioningimage.metal3.io"]));
     for kept in ["of-another", "login"] {
         assert_eq!(after[kept], before[kept], "{kept}");
     }
@@ -120,7 +127,7 @@ async fn claim_that_is_being_deleted_is_left_to_the_user() {
         "IPClaim {NAMESPACE}/edge: is being deleted; remove finalizer {finalizer} once no control plane uses its address"
     );
     assert_eq!(lines.last(), Some(&wanted), "{lines:?}");
-    assert_eq!(lines.len(), 3, "the others are changed: {lines:?}");
+    assert_eq!(lines.len(), 4, "the others are changed: {lines:?}");
     assert!(ended.unwrap_err().to_string().starts_with("1 claims are being deleted"));
     let kept = claims.get("edge").await.unwrap().metadata.finalizers.unwrap();
     assert!(kept.iter().any(|kept| kept == finalizer), "{kept:?}");
@@ -184,7 +191,7 @@ async fn object_that_another_client_changes_is_read_and_changed_again() {
     let client = contended(&world, "/of-machine", Act::Change(2));
     let (lines, ended) = run(&HandBack::default(), &client).await;
     ended.unwrap();
-    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert_eq!(lines.len(), 4, "{lines:?}");
     let host = states(&world).await["of-machine"].clone();
     assert!(host.get(BLOCK).is_none() && host.get("changed").is_some(), "{host}");
 }
@@ -195,7 +202,7 @@ async fn object_that_another_client_deletes_needs_nothing() {
     let client = contended(&world, "/of-machine", Act::Delete);
     let (lines, ended) = run(&HandBack::default(), &client).await;
     ended.unwrap();
-    assert_eq!(lines.len(), 2, "the Secret and the claim: {lines:?}");
+    assert_eq!(lines.len(), 3, "the Secret, the image and the claim: {lines:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -238,4 +245,43 @@ fn arguments_of_hand_back_are_checked() {
             .to_string()
             .contains("--dry-run")
     );
+}
+
+/// Others may serve other namespaces.
+#[tokio::test(start_paused = true)]
+async fn program_that_serves_another_namespace_only_stops_no_hand_back_of_this_one() {
+    let wanted = |namespace: &str| HandBack {
+        namespace: Some(namespace.to_owned()),
+        dry_run: true,
+    };
+    for (argument, variable, stops) in [
+        ("--namespace=elsewhere", "", false),
+        ("", "elsewhere", false),
+        ("--namespace=$(WATCH)", "", true),
+        ("", "", true),
+        ("--namespace=", "", true),
+    ] {
+        let world = world(1).await;
+        let container = json!({ "name": "manager", "image": "x", "args": [argument],
+            "env": [{ "name": "WATCH_NAMESPACE", "value": variable }] });
+        let patch = json!({ "spec": { "template": { "spec": { "containers": [container] } } } });
+        let deployments = world.api::<Deployment>();
+        let patch = Patch::Merge(patch);
+        deployments
+            .patch("capm3-controller-manager", &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+        let client = world.cluster.client("admin");
+        let (_, ended) = run(&wanted(NAMESPACE), &client).await;
+        assert_eq!(ended.is_err(), stops, "{argument:?} {variable:?}: {ended:?}");
+        let (_, ended) = run(
+            &HandBack {
+                namespace: None,
+                ..wanted("")
+            },
+            &client,
+        )
+        .await;
+        ended.unwrap_err();
+    }
 }
