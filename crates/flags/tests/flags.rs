@@ -87,6 +87,13 @@ fn aliases_set_the_same_option() {
     let options = options("--controllers=ipam --enable-leader-election --metrics-addr=127.0.0.1:1");
     assert!(options.election.is_some());
     assert_eq!(options.diagnostics.as_deref(), Some("127.0.0.1:1"));
+    for (given, expected) in [
+        ("--enableBMHNameBasedPreallocation=true", true),
+        ("--enableBMHNameBasedPreallocation=false", false),
+    ] {
+        let options = self::options(&format!("--controllers=capm3 {given}"));
+        assert_eq!(options.names_claims_by_host, expected, "{given}");
+    }
 }
 
 #[test]

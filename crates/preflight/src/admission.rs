@@ -18,6 +18,9 @@ const TEMPLATES: [&str; 3] = [
     Metal3RemediationTemplate::KIND,
 ];
 
+/// The rule about the entries of a pool that are skipped.
+const ALLOCATES_NOTHING: &str = "range-of-one-family";
+
 pub(crate) fn findings(objects: &Objects) -> Vec<Finding> {
     let mut findings = Vec::new();
     let reviewers = catalog::reviewers();
@@ -50,16 +53,20 @@ fn reviewed(reviewer: &Reviewer, document: &Value) -> Vec<Finding> {
         }
     };
     let is_template = TEMPLATES.contains(&reviewer.kind);
-    let decision = if is_template { Decision::No } else { Decision::Go };
-    let consequence = if is_template {
-        "new machines of it would be refused"
-    } else {
-        "it stays editable, and a new object like it would be refused"
-    };
     // Kinds without a controller have rules of their own here.
     let findings = review.findings.iter().filter(|finding| finding.rule != Unserved::ROW);
     let finding = |finding: &metal3_api::rules::Finding| match finding.level {
-        Level::Refuse => Finding::new(decision, &object, format!("{consequence}: {}", finding.detail()), ""),
+        Level::Refuse => {
+            let (decision, consequence) = match finding.rule {
+                _ if is_template => (Decision::No, "new machines of it would be refused"),
+                ALLOCATES_NOTHING => (Decision::No, "no address is given from its mixed entries"),
+                _ => (
+                    Decision::Go,
+                    "it stays editable, and a new object like it would be refused",
+                ),
+            };
+            Finding::new(decision, &object, format!("{consequence}: {}", finding.detail()), "")
+        }
         Level::Warn => Finding::new(Decision::Go, &object, finding.detail(), ""),
     };
     findings.map(finding).collect()

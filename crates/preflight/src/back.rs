@@ -160,7 +160,22 @@ fn blocked_or_kept(objects: &Objects, to: Series) -> Vec<Finding> {
     for (name, host) in objects.of::<BareMetalHost>() {
         if host.annotation(BLOCK_MOVE_ANNOTATION).is_some() {
             let what = format!("has the annotation {BLOCK_MOVE_ANNOTATION}, and release {to} never removes it");
-            findings.push(Finding::new(Decision::Go, &name, what, HAND_BACK));
+            let consumer = host
+                .spec
+                .consumer_ref
+                .as_ref()
+                .and_then(|consumer| consumer.kind.as_deref());
+            // Another program may have set it for a consumer of its own.
+            let by_hand = format!(
+                "kubectl annotate bmh --namespace {} {} {BLOCK_MOVE_ANNOTATION}-",
+                host.metadata.namespace.as_deref().unwrap_or_default(),
+                host.metadata.name.as_deref().unwrap_or_default()
+            );
+            let cure = match consumer == Some(Metal3Machine::KIND) {
+                true => HAND_BACK,
+                false => &by_hand,
+            };
+            findings.push(Finding::new(Decision::Go, &name, what, cure));
         }
         let is_kept = host
             .metadata

@@ -437,8 +437,30 @@ fn object_of_the_way_back_that_cannot_be_decoded_makes_the_decision_unknown() {
 }
 
 #[test]
+fn pool_that_gives_no_address_stops_the_switch() {
+    let pool = |end: &str| json!({ "spec": { "pools": [{ "start": "192.0.2.1", "end": end }], "namePrefix": "p" } });
+    assert_one(
+        forward::<IPPool>(pool("2001:db8::9")),
+        "IPPool",
+        Decision::No,
+        "no address is given",
+    );
+    assert_eq!(
+        about(forward::<IPPool>(pool("192.0.2.9")), "IPPool")
+            .iter()
+            .filter(|(of, _)| *of == Decision::No)
+            .count(),
+        0
+    );
+}
+
+#[test]
 fn way_back_names_what_an_older_release_does_not_know() {
-    let blocked = json!({ "metadata": { "annotations": { BLOCK_MOVE_ANNOTATION: "" } }, "spec": { "online": true } });
+    let machine = json!({ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Machine", "name": "m", "namespace": "lab" });
+    let of_another =
+        json!({ "metadata": { "annotations": { BLOCK_MOVE_ANNOTATION: "" } }, "spec": { "online": true } });
+    let mut blocked = of_another.clone();
+    blocked["spec"]["consumerRef"] = machine;
     let consumer =
         json!({ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "name": "edge", "namespace": "lab" });
     let kept = json!({ "metadata": { "labels": { NODE_REUSE_LABEL: "edge" } }, "spec": { "online": true, "consumerRef": consumer } });
@@ -448,6 +470,12 @@ fn way_back_names_what_an_older_release_does_not_know() {
         "BareMetalHost",
         Decision::Go,
         "hand-back",
+    );
+    assert_one(
+        back::<BareMetalHost>(older, of_another),
+        "BareMetalHost",
+        Decision::Go,
+        "kubectl annotate bmh --namespace lab a",
     );
     assert_one(
         back::<BareMetalHost>(older, kept.clone()),
