@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use crate::{
     agent::VERSION,
+    bios,
     disk::{Content, Disk},
     fault::Faults,
     identity::Number,
@@ -136,6 +137,7 @@ fn view(host: &Host) -> Value {
         "media": machine.media,
         "subscriptions": machine.subscriptions.values().collect::<Vec<_>>(),
         "agent": machine.agent,
+        "settings": bios::in_force(machine),
         "running": machine.running,
         "disks": machine.disks,
         "faults": machine.faults,

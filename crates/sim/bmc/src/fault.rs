@@ -32,10 +32,12 @@ pub enum Fault {
     DiskTooSmall,
     /// Cleaning steps fail.
     CleanStepFails,
+    /// BIOS settings are accepted, and no boot applies them.
+    SettingsStuck,
 }
 
 /// Each kind of fault.
-pub const ALL: [Fault; 12] = [
+pub const ALL: [Fault; 13] = [
     Fault::DeadBmc,
     Fault::SlowBmc(30),
     Fault::WrongPassword,
@@ -48,6 +50,7 @@ pub const ALL: [Fault; 12] = [
     Fault::ChecksumMismatch,
     Fault::DiskTooSmall,
     Fault::CleanStepFails,
+    Fault::SettingsStuck,
 ];
 
 /// The faults of a machine.

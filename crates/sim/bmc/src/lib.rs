@@ -4,12 +4,14 @@
 //! BMC ([`redfish`]), the power changes of a machine ([`machine`]) and the requests of an agent ([`agent`]) are pure
 //! functions of state and time; [`lab`] and [`server`] have sockets and clock.
 //!
-//! Not implemented: IPMI, PXE, changes of BIOS settings, firmware, RAID or secure boot (the response is 501). It uses
+//! Not implemented: IPMI, PXE, changes of firmware, RAID or secure boot (the response is 501). It uses
 //! no code of the product. Invariant: **a machine boots only the configured target of its BMC**, and its disks hold
 //! only images that an agent wrote after checking them.
 
 #[cfg(feature = "lab")]
 pub mod agent;
+#[cfg(feature = "lab")]
+pub mod bios;
 #[cfg(feature = "lab")]
 pub mod boot;
 #[cfg(feature = "lab")]

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    bios::Settings,
     disk::{Content, Disk, Written},
     fault::{Fault, Faults},
     identity::Number,
@@ -176,6 +177,8 @@ pub struct Machine {
     pub running: Running,
     /// The agent that it booted last.
     pub agent: Option<AgentImage>,
+    /// The settings of the BIOS.
+    pub settings: Settings,
     /// The indicator LED.
     pub indicator: String,
     /// How often it was started, whatever it booted.
@@ -209,6 +212,7 @@ impl Machine {
             disks,
             running: Running::Nothing,
             agent: None,
+            settings: Settings::default(),
             indicator: "Off".into(),
             boots: 0,
             writes: 0,
@@ -253,6 +257,9 @@ impl Machine {
         self.power = Power::On;
         self.running = Running::Nothing;
         self.boots += 1;
+        if !self.faults.has(Fault::SettingsStuck) {
+            self.settings.boot();
+        }
         let from_cd = self.boot.enabled != "Disabled" && self.boot.target == "Cd";
         let from_net = self.boot.enabled != "Disabled" && matches!(self.boot.target.as_str(), "Pxe" | "UefiHttp");
         if self.boot.enabled == "Once" {

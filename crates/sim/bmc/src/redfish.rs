@@ -1,8 +1,9 @@
 //! The BMC: one Redfish service for one machine, as a function from a request to a response.
 //!
-//! It supports the resources and actions of Ironic's `redfish` hardware type. Unsupported features (changes of BIOS
-//! settings, firmware, RAID, secure boot) answer 501 with the reason, never a false success.
+//! It supports the resources and actions of Ironic's `redfish` hardware type. Unsupported features (firmware,
+//! RAID, secure boot) answer 501 with the reason, never a false success.
 
+mod bios;
 mod chassis;
 mod events;
 mod media;
@@ -186,6 +187,7 @@ impl Bmc<'_> {
             }
             (Verb::Patch, ["Managers", manager]) if *manager == id => Answer::unsupported("changes of the BMC itself"),
             (Verb::Post | Verb::Patch, ["UpdateService", ..]) => Answer::unsupported("firmware updates"),
+            (Verb::Get, ["Registries", rest @ ..]) => found(bios::registries(self.machine, rest), request),
             (_, ["EventService", rest @ ..]) => events::answer(self.machine, request, rest),
             (_, ["TaskService", ..]) => Answer::unsupported("tasks"),
             _ => Answer::not_found(request.path),
@@ -202,8 +204,7 @@ impl Bmc<'_> {
             }
             (Verb::Get, ["Processors", rest @ ..]) => found(system::processors(machine, rest), request),
             (Verb::Get, ["EthernetInterfaces", rest @ ..]) => found(system::interfaces(machine, rest), request),
-            (Verb::Get, ["Bios"]) => Answer::ok(system::bios(machine)),
-            (Verb::Patch | Verb::Post, ["Bios", ..]) => Answer::unsupported("changes of BIOS settings"),
+            (_, ["Bios", rest @ ..]) => bios::answer(machine, request, rest),
             (Verb::Get, ["SecureBoot"]) => Answer::ok(system::secure_boot(machine)),
             (Verb::Patch | Verb::Post, ["SecureBoot", ..]) => Answer::unsupported("changes of secure boot"),
             (Verb::Get, ["Storage" | "SimpleStorage", ..]) => found(storage::answer(machine, path), request),

@@ -1,4 +1,4 @@
-//! The system: power, boot order, processors, memory, network cards, read-only firmware settings.
+//! The system: power, boot order, processors, memory, network cards.
 
 use std::time::Duration;
 
@@ -38,6 +38,7 @@ pub(super) fn root(uuid: &str) -> Value {
         "SessionService": link("SessionService"),
         "UpdateService": link("UpdateService"),
         "EventService": link("EventService"),
+        "Registries": link("Registries"),
         "Links": { "Sessions": link("SessionService/Sessions") },
     })
 }
@@ -206,21 +207,6 @@ pub(super) fn interfaces(machine: &Machine, rest: &[&str]) -> Option<Value> {
         "LinkStatus": if nic.carrier { "LinkUp" } else { "LinkDown" },
         "Status": healthy(),
     }))
-}
-
-pub(super) fn bios(machine: &Machine) -> Value {
-    json!({
-        "@odata.id": format!("{}/Bios", path(machine)),
-        "@odata.type": "#Bios.v1_1_0.Bios",
-        "Id": "Bios",
-        "Name": "BIOS settings",
-        "Attributes": {
-            "BootMode": if machine.boot.mode == "UEFI" { "Uefi" } else { "Bios" },
-            "NumCores": machine.profile.cpu.cores.to_string(),
-            "ProcTurboMode": "Enabled",
-            "ProcVirtualization": "Enabled",
-        },
-    })
 }
 
 pub(super) fn secure_boot(machine: &Machine) -> Value {

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
+    fault::Faults,
     identity::Number,
     machine::{Power, Running},
     profile::{BUILT_IN, parse},
@@ -210,8 +211,7 @@ fn event_subscriptions_are_stored_and_deleted() {
 fn unsupported_features_answer_501() {
     let mut lab = lab();
     for (verb, path) in [
-        (Verb::Patch, "/redfish/v1/Systems/{id}/Bios/Settings"),
-        (Verb::Post, "/redfish/v1/Systems/{id}/Bios/Actions/Bios.ResetBios"),
+        (Verb::Post, "/redfish/v1/Systems/{id}/Bios/Actions/Bios.ChangePassword"),
         (Verb::Patch, "/redfish/v1/Systems/{id}/SecureBoot"),
         (Verb::Post, "/redfish/v1/Systems/{id}/Storage/1/Volumes"),
         (
@@ -253,4 +253,95 @@ fn dead_bmc_drops_connections_and_slow_one_delays_responses() {
     assert_eq!(lab.reply(&request), Reply::HangUp);
     lab.machine.faults = [Fault::SlowBmc(30)].into_iter().collect();
     assert!(matches!(lab.reply(&request), Reply::Answer(delay, _) if delay == Duration::from_secs(30)));
+}
+
+const BIOS: &str = "/redfish/v1/Systems/{id}/Bios";
+const PENDING: &str = "/redfish/v1/Systems/{id}/Bios/Settings";
+
+fn attributes(lab: &mut Lab, path: &str) -> Value {
+    lab.get(&path.replace("{id}", &Number(1).uuid()))["Attributes"].clone()
+}
+
+fn start(lab: &mut Lab) {
+    let reset = json!({ "ResetType": "ForceRestart" });
+    let path = "/redfish/v1/Systems/{id}/Actions/ComputerSystem.Reset";
+    assert_eq!(lab.ask(Verb::Post, path, &reset).status, 204);
+    lab.machine.settle(At::ZERO);
+}
+
+#[test]
+fn settings_are_pending_until_the_next_boot() {
+    let mut lab = lab();
+    let wanted = json!({ "Attributes": { "ProcTurboMode": "Disabled", "PowerOnDelay": 7 },
+        "@Redfish.SettingsApplyTime": { "@odata.type": "#Settings.v1_0_0.PreferredApplyTime", "ApplyTime": "OnReset" } });
+    assert_eq!(lab.ask(Verb::Patch, PENDING, &wanted).status, 204);
+    assert_eq!(attributes(&mut lab, BIOS)["ProcTurboMode"], "Enabled");
+    assert_eq!(attributes(&mut lab, PENDING), wanted["Attributes"]);
+    start(&mut lab);
+    let now = attributes(&mut lab, BIOS);
+    assert_eq!(
+        (&now["ProcTurboMode"], &now["PowerOnDelay"]),
+        (&json!("Disabled"), &json!(7))
+    );
+    assert_eq!(attributes(&mut lab, PENDING), json!({}));
+
+    lab.machine.faults = [Fault::SettingsStuck].into_iter().collect();
+    let reset = format!("{BIOS}/Actions/Bios.ResetBios");
+    assert_eq!(lab.ask(Verb::Post, &reset, &json!({})).status, 204);
+    start(&mut lab);
+    assert_eq!(attributes(&mut lab, BIOS), now, "no boot applies them");
+    lab.machine.faults = Faults::default();
+    start(&mut lab);
+    assert_eq!(attributes(&mut lab, BIOS)["PowerOnDelay"], 0);
+}
+
+#[test]
+fn setting_that_the_registry_does_not_allow_is_refused_by_name_and_changes_nothing() {
+    let mut lab = lab();
+    for (name, value) in [
+        ("ProcTurboMode", json!("enabled")),
+        ("PowerOnDelay", json!("7")),
+        ("PowerOnDelay", json!(241)),
+        ("AssetTag", json!("a text of seventeen")),
+        ("NumCores", json!("1")),
+        ("Missing", json!("x")),
+    ] {
+        let wanted = json!({ "Attributes": { "AssetTag": "a", name: value } });
+        let answer = lab.ask(Verb::Patch, PENDING, &wanted);
+        assert_eq!(answer.status, 400, "{name} {value}");
+        assert!(answer.body.unwrap().to_string().contains(name));
+    }
+    for wrong in [
+        json!({}),
+        json!({ "Attributes": {} }),
+        json!({ "Attributes": { "AssetTag": "a" }, "Id": "b" }),
+    ] {
+        assert_eq!(lab.ask(Verb::Patch, PENDING, &wrong).status, 400, "{wrong}");
+    }
+    assert_eq!(attributes(&mut lab, PENDING), json!({}));
+    assert_eq!(
+        lab.ask(Verb::Patch, BIOS, &json!({ "Attributes": { "AssetTag": "a" } }))
+            .status,
+        405
+    );
+}
+
+#[test]
+fn registry_describes_each_setting() {
+    let mut lab = lab();
+    let settings = lab.get(&BIOS.replace("{id}", &Number(1).uuid()));
+    let file = lab.get(&format!(
+        "/redfish/v1/Registries/{}",
+        settings["AttributeRegistry"].as_str().unwrap()
+    ));
+    let registry = lab.get(file["Location"][0]["Uri"].as_str().unwrap());
+    let entries = registry["RegistryEntries"]["Attributes"].as_array().unwrap();
+    let names: Vec<&Value> = entries.iter().map(|entry| &entry["AttributeName"]).collect();
+    let set: Vec<&String> = settings["Attributes"].as_object().unwrap().keys().collect();
+    assert_eq!(names, set);
+    let delay = entries
+        .iter()
+        .find(|entry| entry["AttributeName"] == "PowerOnDelay")
+        .unwrap();
+    assert_eq!((&delay["Type"], &delay["UpperBound"]), (&json!("Integer"), &json!(240)));
 }
