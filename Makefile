@@ -226,6 +226,13 @@ host-raid: rust ## make, change and remove RAID volumes on its own real Ironic, 
 	@cargo build --quiet --locked --bin capm3 --bin labhosts --bin host-life
 	@$(OWN_IRONIC) && $(CARGO_BIN)/host-life --level 3 --profile storage --raid --port 27553
 
+.PHONY: host-bios
+host-bios: INSTANCE = bios
+host-bios: EXTRA_CONF = e2e/ironic/bios.conf
+host-bios: rust ## change BIOS settings on its own real Ironic, with a kill after each change
+	@cargo build --quiet --locked --bin capm3 --bin labhosts --bin host-life
+	@$(OWN_IRONIC) && $(CARGO_BIN)/host-life --level 3 --bios --port 27573 --patience 900
+
 # SCENARIO: one or several of live-iso, data-image, subscription, fast-inspection, named-agent, redirect, oci, deploy-step,
 # architectures; default: all.
 .PHONY: e2e-hosts-images

@@ -3,6 +3,7 @@
 //! The API server is the simulated one, over HTTP; Ironic is started by `make ironic`, over TLS with a login; the machines
 //! are Ironic's fake hardware or simulated ones. It checks objects, nodes, disks and the recorded requests.
 
+mod bios;
 mod checks;
 mod claims;
 mod counts;
@@ -60,8 +61,11 @@ struct Arguments {
     /// Make, change and remove RAID volumes of one machine, with a kill after each change
     #[arg(long, conflicts_with_all = ["kills", "faults", "direct"])]
     raid: bool,
+    /// Change BIOS settings of one machine, with a kill after each change
+    #[arg(long, conflicts_with_all = ["kills", "faults", "direct", "raid"])]
+    bios: bool,
     /// Deploy images of each kind and use what belongs to a host, with a kill after each order: all of it, or what is named
-    #[arg(long, num_args = 0.., value_enum, conflicts_with_all = ["kills", "faults", "direct", "raid"])]
+    #[arg(long, num_args = 0.., value_enum, conflicts_with_all = ["kills", "faults", "direct", "raid", "bios"])]
     images: Option<Vec<Scenario>>,
     /// Connect the program to Ironic without the interceptor: requests are not counted
     #[arg(long)]
@@ -92,6 +96,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
             faults::run(arguments, Setup { hosts, ..setup }, page, &mut claims).await?;
         }
         (None, _) if arguments.images.is_some() => images::run(arguments, setup, &mut claims).await?,
+        (None, _) if arguments.bios => bios::run(arguments, setup, &mut claims).await?,
         (None, _) if arguments.raid => raid::run(arguments, setup, &mut claims).await?,
         (None, 0) => life::run(arguments, setup, &mut claims).await?,
         (None, most) => kills::run(arguments, setup, most, &mut claims).await?,
