@@ -118,12 +118,6 @@ mod tests {
             ),
             (
                 &[Owner::Capm3],
-                "--enableBMHNameBasedPreallocation=false",
-                "--enable-bmh-name-based-preallocation=false",
-                &[],
-            ),
-            (
-                &[Owner::Capm3],
                 "--new-flag=1 word",
                 "",
                 &["there is no such flag", "is no flag"],

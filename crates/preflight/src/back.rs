@@ -16,8 +16,8 @@ use metal3_api::metal3::names::SUBSCRIPTION_RECORD_ANNOTATION;
 use metal3_api::metal3::v1alpha1::{BMCEventSubscription, BareMetalHost, HostFirmwareComponents, HostFirmwareSettings};
 use serde_json::Value;
 
-use crate::facts::{Facts, NotRead};
-use crate::finding::{Decision, Finding};
+use crate::facts::Facts;
+use crate::finding::{Decision, Finding, NotRead};
 use crate::hosts;
 use crate::managers::{Manager, Series};
 use crate::objects::{KindName, Objects, named};

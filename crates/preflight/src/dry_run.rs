@@ -8,7 +8,7 @@ use metal3_api::catalog;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::facts::NotRead;
+use crate::finding::NotRead;
 
 /// Members of an object deeper than this are named by the one that contains them.
 const DEPTH: usize = 3;

@@ -6,7 +6,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use serde::Serialize;
 
 use crate::dry_run::DryRun;
-use crate::finding::Finding;
+use crate::finding::{Finding, NotRead};
 use crate::managers::Series;
 use crate::objects::Objects;
 use crate::rights::Account;
@@ -40,16 +40,6 @@ pub struct Crd {
 pub struct Secret {
     /// Whether host controllers have used it: its label or finalizer says so.
     pub is_marked: bool,
-}
-
-/// Something that could not be read, so the decision may be too good.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct NotRead {
-    /// What, as in `list baremetalhosts.metal3.io`.
-    pub what: String,
-    /// Why.
-    pub why: String,
 }
 
 impl Facts {

@@ -96,3 +96,13 @@ impl Finding {
         self
     }
 }
+
+/// Something that could not be read, so the decision may be too good.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NotRead {
+    /// What, as in `list baremetalhosts.metal3.io`.
+    pub what: String,
+    /// Why.
+    pub why: String,
+}

@@ -1,19 +1,10 @@
-//! The managers that run: which, of which release, and whether this program takes their arguments.
+//! The managers that run: which, and of which release.
 
 use std::fmt;
 
 use k8s_openapi::api::apps::v1::Deployment;
-use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
-use metal3_api::ipam::v1alpha1::IPPool;
-use metal3_api::kind::Kind as _;
-use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_domain::uri::without_logins;
-use metal3_flags::{FlagError, Owner, Request};
+use metal3_flags::Owner;
 use serde::{Serialize, Serializer};
-
-use crate::facts::Facts;
-use crate::finding::{Decision, Finding};
-use crate::settings::{Variable, expanded};
 
 /// The label on the Pods of this program.
 const PART_OF: (&str, &str) = ("app.kubernetes.io/part-of", "metal3-rs");
@@ -88,36 +79,6 @@ const NAMES: [(&str, &[Owner]); 4] = [
     ("metal3-controller-manager", &Owner::ALL),
 ];
 
-/// The Deployments that this program waits for without `--foreign-deployments`.
-pub const WAITED_FOR: [&str; 4] = [
-    "capm3-system/capm3-controller-manager",
-    "metal3-ipam-system/ipam-controller-manager",
-    "capm3-system/ipam-controller-manager",
-    "baremetal-operator-system/baremetal-operator-controller-manager",
-];
-
-/// What to do instead of a scope that this program does not have.
-pub const ONE_NAMESPACE: &str = "run one process for each of these namespaces, each with --namespace; without it this program would \
-    serve the objects of all namespaces";
-
-/// The newest series that is known.
-fn newest(manager: &Manager) -> Series {
-    if manager.controllers == [Owner::Hosts.name()] {
-        Series::new(0, 14)
-    } else {
-        Series::new(1, 14)
-    }
-}
-
-/// The oldest series whose objects this program takes over.
-fn oldest(manager: &Manager) -> Series {
-    if manager.controllers == [Owner::Hosts.name()] {
-        Series::new(0, 9)
-    } else {
-        Series::new(1, 9)
-    }
-}
-
 /// The managers among the Deployments.
 #[must_use]
 pub fn found(deployments: &[Deployment]) -> Vec<Manager> {
@@ -167,121 +128,4 @@ fn chosen(arguments: &[String]) -> Option<Vec<&'static str>> {
     let list = arguments.iter().find_map(flag)?;
     let is_named = |name: &&str| list.split(',').any(|one| one.trim() == *name);
     Some(Owner::ALL.into_iter().map(Owner::name).filter(is_named).collect())
-}
-
-/// The rules about the Go managers.
-pub(crate) fn findings(facts: &Facts, managers: &[Manager]) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for manager in managers {
-        let object = format!("Deployment {}", manager.deployment);
-        if manager.is_this_program {
-            let what = format!("this program serves {} already", manager.controllers.join(", "));
-            findings.push(Finding::new(Decision::Go, object, what, ""));
-            continue;
-        }
-        findings.extend(release(manager, &object));
-        findings.extend(not_waited_for(manager, &object));
-        findings.extend(arguments(facts, manager, &object));
-    }
-    if facts.are_listed("deployments") {
-        findings.extend(not_found(facts, managers));
-    }
-    findings
-}
-
-/// Controllers whose objects exist, and whose manager has none of the names that are known.
-fn not_found(facts: &Facts, managers: &[Manager]) -> Vec<Finding> {
-    let has = |kind: &str| {
-        let mut all = facts.objects.iter();
-        all.any(|(name, objects)| name.kind == kind && !objects.is_empty())
-    };
-    let missing = Owner::ALL.into_iter().filter(|owner| {
-        let kinds: &[&str] = match owner {
-            Owner::Capm3 => &[Metal3Cluster::KIND, Metal3Machine::KIND],
-            Owner::Ipam => &[IPPool::KIND],
-            Owner::Hosts => &[BareMetalHost::KIND],
-        };
-        let is_found = managers
-            .iter()
-            .any(|manager| manager.controllers.contains(&owner.name()));
-        !is_found && kinds.iter().any(|kind| has(kind))
-    });
-    let finding = |owner: Owner| {
-        let what = format!(
-            "no manager of {} was found by the names that its release has: one that runs under another name would serve the same \
-             objects as this program",
-            owner.name()
-        );
-        let cure = "name it to this program by --foreign-deployments, and its settings are not judged here";
-        Finding::new(Decision::Go, "Deployments", what, cure)
-    };
-    missing.map(finding).collect()
-}
-
-/// It would go on beside this program, which looks for it in the namespace of its release.
-fn not_waited_for(manager: &Manager, object: &str) -> Option<Finding> {
-    let at = &manager.deployment;
-    if manager.replicas == 0 || WAITED_FOR.contains(&at.as_str()) {
-        return None;
-    }
-    let what = "runs in a namespace in which this program does not look for it: both would serve the same objects";
-    let owner = manager.controllers.first()?;
-    let cure = format!(
-        "install this program in its place, or scale it to 0 first and start this program with --foreign-deployments={owner}={at}"
-    );
-    Some(Finding::new(Decision::No, object, what, cure))
-}
-
-fn release(manager: &Manager, object: &str) -> Option<Finding> {
-    let (oldest, newest) = (oldest(manager), newest(manager));
-    match manager.series {
-        Some(series) if series > newest => Some(Finding::new(
-            Decision::No,
-            object,
-            format!("release {series} is newer than {newest}, the newest whose objects are taken over"),
-            "take a newer release of this program, or go back to that release first",
-        )),
-        Some(series) if series < oldest => Some(Finding::new(
-            Decision::No,
-            object,
-            format!("release {series} is older than {oldest}, the oldest whose objects are taken over"),
-            format!("upgrade it to {oldest} or later first"),
-        )),
-        Some(_) => None,
-        None => Some(Finding::new(
-            Decision::Go,
-            object,
-            format!("the tag of {} does not say the release", manager.image),
-            format!("make sure that it is {oldest} or later"),
-        )),
-    }
-}
-
-/// Whether this program starts with the arguments of the Deployment.
-fn arguments(facts: &Facts, manager: &Manager, object: &str) -> Vec<Finding> {
-    let controllers = format!("--controllers={}", manager.controllers.join(","));
-    let given = manager.arguments.iter().map(|argument| {
-        let variables = facts.given.iter().find(|one| one.deployment == manager.deployment);
-        let variables = variables.map_or(&[][..], |one| &one.variables);
-        expanded(argument, |name| Variable::find(variables, name)?.value.clone())
-    });
-    match metal3_flags::parse([controllers].into_iter().chain(given)) {
-        Ok(Request::Print(_)) => Vec::new(),
-        Ok(Request::Run(options)) => {
-            let without_effect = |warning: String| Finding::new(Decision::Go, object, warning, "");
-            options.warnings.into_iter().map(without_effect).collect()
-        }
-        Err(errors) => errors.iter().map(|error| refused(error, object)).collect(),
-    }
-}
-
-/// The text may be one that is no flag.
-fn refused(error: &FlagError, object: &str) -> Finding {
-    let what = without_logins(&error.to_string());
-    if error.flag() == Some("namespace") {
-        return Finding::new(Decision::No, object, what, ONE_NAMESPACE).row("hosts-one-namespace");
-    }
-    // The manifests of this program do not have it, and what it enabled has rules of its own.
-    let cure = "do not copy this argument to this program, which would not start; docs/flags.md lists all";
-    Finding::new(Decision::Go, object, what, cure)
 }

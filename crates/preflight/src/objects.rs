@@ -17,7 +17,7 @@ use metal3_api::metal3::v1alpha1::{
 };
 use serde_json::Value;
 
-use crate::facts::NotRead;
+use crate::finding::NotRead;
 
 /// A kind to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,11 +3,11 @@
 use serde::Serialize;
 
 use crate::dry_run::DryRun;
-use crate::facts::{Direction, Facts, NotRead};
-use crate::finding::{Decision, Finding};
+use crate::facts::{Direction, Facts};
+use crate::finding::{Decision, Finding, NotRead};
 use crate::managers::Manager;
 use crate::settings::{Settings, settings};
-use crate::{admission, back, definitions, hosts, machines, managers, rights, unserved};
+use crate::{admission, back, definitions, hosts, machines, managers, replaced, rights, unserved};
 
 /// What the switch would meet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -45,7 +45,7 @@ pub fn report(mut facts: Facts) -> Report {
     let managers = managers::found(&facts.deployments);
     let mut findings = match facts.direction {
         Direction::ToThisProgram => {
-            let mut findings = managers::findings(&facts, &managers);
+            let mut findings = replaced::findings(&facts, &managers);
             findings.extend(facts.environment.iter().cloned());
             findings.extend(hosts::findings(&facts));
             findings.extend(machines::findings(&facts.objects));

@@ -251,7 +251,7 @@ async fn right_that_is_missing_is_named_and_the_decision_is_not_known() {
     );
 }
 
-/// Whoever leaves the variable out serves the hosts of others.
+/// A program without the variable serves the hosts of others.
 #[tokio::test(start_paused = true)]
 async fn list_of_namespaces_stops_the_switch_instead_of_becoming_all_of_them() {
     let world = live_installation("https://192.0.2.9:6385", LOGIN, "").await;
