@@ -25,6 +25,8 @@ pub(super) const VOLUMES: u64 = 37;
 pub(super) const KEPT: u64 = 39;
 /// As a move of its cluster leaves it that was interrupted.
 pub(super) const MOVED: u64 = 40;
+/// Its BIOS has a setting that a user asked for.
+pub(super) const SET: u64 = 41;
 const ADDRESSES: &str = "spare";
 const GROUP: &str = "ipam.metal3.io";
 
@@ -102,6 +104,39 @@ impl Stage<'_> {
                 Ok(found.any(|one| made(one, size)).then_some(()))
             },
         )
+    }
+
+    /// Asks for a BIOS setting, which a cleaning applies. The Go manager creates the object when it has inspected the host.
+    pub(super) fn tune(&self, number: u64, turbo: &str) -> anyhow::Result<()> {
+        let resource = "hostfirmwaresettings.metal3.io";
+        until(LIMIT, &format!("the settings of {}", host(number)), || {
+            let all = list(self.0.stack, NAMESPACE, resource)?;
+            Ok(all.iter().any(|one| name(one) == host(number)).then_some(()))
+        })?;
+        let patch = format!("--patch={}", json!({"spec": {"settings": {"ProcTurboMode": turbo}}}));
+        let args = [
+            "--namespace",
+            NAMESPACE,
+            "patch",
+            resource,
+            &host(number),
+            "--type=merge",
+            &patch,
+        ];
+        self.0.stack.kubectl(&args).map(drop)
+    }
+
+    /// Waits until the machine has that setting and its host is available.
+    pub(super) fn is_tuned(&self, number: u64, turbo: &str) -> anyhow::Result<()> {
+        until(LIMIT, &format!("{} to have the setting {turbo}", host(number)), || {
+            let machines = self.0.fleet.machine_states(self.0.stack)?;
+            let mut machines = machines.iter().filter(|machine| machine["number"] == number);
+            let has = machines.any(|machine| machine["settings"]["ProcTurboMode"] == turbo);
+            let hosts = list(self.0.stack, NAMESPACE, "baremetalhosts")?;
+            let mut hosts = hosts.iter().filter(|one| name(one) == host(number));
+            let is_available = hosts.any(|one| one["status"]["provisioning"]["state"] == "available");
+            Ok((has && is_available).then_some(()))
+        })
     }
 
     /// Keeps a free host for the machines of an owner that has none now.

@@ -21,7 +21,7 @@ use super::products::{Family, products};
 use super::record::{Mark, Owner, Secret, Version, Versions};
 use super::release::GoRelease;
 use super::stage::{FAILED, MACHINES, OF_CLUSTER, host};
-use super::work::{InFlight, REBOOTED, REBUILT, SWITCHED};
+use super::work::{InFlight, REBOOTED, REBUILT, RETUNED, SWITCHED};
 use crate::claim::Proof;
 
 /// Longer than a lease that ends without being released. It holds for a way back with `hand-back` too, before which all
@@ -229,12 +229,14 @@ impl Turn {
         let mut violations: Vec<String> = again
             .map(|((host, state), number)| format!("{host}: {state} {number} times"))
             .collect();
-        let rebuilt = host(REBUILT);
-        let state = self.host_at(&rebuilt, 1).unwrap_or_default()["status"]["provisioning"]["state"].clone();
-        if state != "preparing" {
-            violations.push(format!(
-                "{rebuilt} was {state} when the switch began, and its volumes were to be in flight"
-            ));
+        for number in [REBUILT, RETUNED] {
+            let name = host(number);
+            let state = self.host_at(&name, 1).unwrap_or_default()["status"]["provisioning"]["state"].clone();
+            if state != "preparing" {
+                violations.push(format!(
+                    "{name} was {state} when the switch began, and its preparation was to be in flight"
+                ));
+            }
         }
         // An image is deployed and a machine inspected in each switch: otherwise the log was not understood.
         for (number, state) in [

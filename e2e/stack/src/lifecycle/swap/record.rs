@@ -62,6 +62,8 @@ pub(super) struct MachineState {
     /// The drives and what is in them.
     pub(super) media: String,
     pub(super) subscriptions: String,
+    /// Of its BIOS.
+    pub(super) settings: String,
 }
 
 impl Mark {
@@ -94,6 +96,7 @@ impl Mark {
                 writes: number("writes"),
                 media: machine["media"].to_string(),
                 subscriptions: machine["subscriptions"].to_string(),
+                settings: machine["settings"].to_string(),
             };
             mark.machines.insert(number("number"), state);
         }

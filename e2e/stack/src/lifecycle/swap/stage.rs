@@ -7,10 +7,10 @@ use anyhow::Context;
 use metal3_api::infrastructure::conversion::{Version, convert};
 use serde_json::{Value, json};
 
-use super::features::{DISC, KEPT, LIVE, MOVED, STEPS, STUCK, SUBSCRIBED, UNINSPECTED, VOLUMES};
+use super::features::{DISC, KEPT, LIVE, MOVED, SET, STEPS, STUCK, SUBSCRIBED, UNINSPECTED, VOLUMES};
 use super::products::Family;
 use super::release::GoRelease;
-use super::work::{InFlight, PAIR, REBOOTED, REBUILT, SWITCHED};
+use super::work::{InFlight, PAIR, REBOOTED, REBUILT, RETUNED, SWITCHED};
 use crate::claims::stack::Stack;
 use crate::lifecycle::cluster::LONG;
 use crate::lifecycle::env::TestEnv;
@@ -23,7 +23,7 @@ use crate::wait::until;
 
 /// The slow inspection of all machines, on a machine with other work.
 pub(super) const LIMIT: Duration = Duration::from_secs(1500);
-pub(super) const MACHINES: usize = 40;
+pub(super) const MACHINES: usize = 42;
 /// Machines that the cluster may use: those of the label.
 pub(super) const OF_CLUSTER: [u64; 5] = [1, 2, 3, 4, 5];
 /// Machines that run what the suite does not simulate.
@@ -67,6 +67,7 @@ pub(super) const AT_REST: &[(u64, &str)] = &[
     (VOLUMES, "available, with RAID volumes"),
     (DISC, "provisioned, with a DataImage"),
     (SUBSCRIBED, "provisioned, with a BMCEventSubscription"),
+    (SET, "available, with BIOS settings"),
     (KEPT, "available, kept for the machines of another owner"),
     (MOVED, "provisioned, paused in the middle of a move"),
 ];
@@ -208,6 +209,8 @@ impl Stage<'_> {
             VOLUMES,
             REBUILT,
             KEPT,
+            SET,
+            RETUNED,
         ];
         let inspected = [&OF_CLUSTER[..], &PROVISIONED, &DEPLOYED, &others].concat();
         for number in &inspected {
@@ -229,9 +232,7 @@ impl Stage<'_> {
             self.provision(number, None)?;
         }
         self.deploy_others()?;
-        for number in [VOLUMES, REBUILT] {
-            self.volume(number, 20)?;
-        }
+        self.prepare()?;
         self.provision(UNPROVISIONED, Some(&"0".repeat(64)))?;
         self.patch(AVAILABLE_OFF, &json!({"spec": {"online": false}}))?;
         if self.1.serves_claims {
@@ -240,9 +241,7 @@ impl Stage<'_> {
         self.claim_addresses()?;
         let provisioned = [&PROVISIONED[..], &DEPLOYED].concat();
         self.all("hosts to be provisioned", "provisioned", &provisioned)?;
-        for number in [VOLUMES, REBUILT] {
-            self.has_volume(number, 20)?;
-        }
+        self.are_prepared()?;
         self.use_features()?;
         self.pause_in_move()?;
         self.break_machines()?;
@@ -251,6 +250,27 @@ impl Stage<'_> {
         self.patch(OFF, &json!({"spec": {"online": false}}))?;
         running(stack, 3)?;
         self.off(&[OFF, AVAILABLE_OFF])
+    }
+
+    /// Asks for volumes and for BIOS settings.
+    fn prepare(&self) -> anyhow::Result<()> {
+        for number in [VOLUMES, REBUILT] {
+            self.volume(number, 20)?;
+        }
+        for number in [SET, RETUNED] {
+            self.tune(number, "Disabled")?;
+        }
+        Ok(())
+    }
+
+    fn are_prepared(&self) -> anyhow::Result<()> {
+        for number in [VOLUMES, REBUILT] {
+            self.has_volume(number, 20)?;
+        }
+        for number in [SET, RETUNED] {
+            self.is_tuned(number, "Disabled")?;
+        }
+        Ok(())
     }
 
     /// The objects as a user of an older release writes them.
@@ -299,7 +319,8 @@ impl Stage<'_> {
     pub(super) fn ask(&self, work: &mut InFlight) -> anyhow::Result<()> {
         work.remediated = Some(self.begin_remediation()?);
         self.volume(REBUILT, work.volume)?;
-        self.all("a host to be prepared", "preparing", &[REBUILT])?;
+        self.tune(RETUNED, work.turbo)?;
+        self.all("hosts to be prepared", "preparing", &[REBUILT, RETUNED])?;
         self.annotate(REBOOTED, REBOOT)?;
         self.patch(SWITCHED, &json!({"spec": {"online": work.online}}))
     }
@@ -308,6 +329,7 @@ impl Stage<'_> {
     pub(super) fn ended(&self, work: &InFlight) -> anyhow::Result<()> {
         self.reached("the work in flight to end", &work.ends())?;
         self.has_volume(REBUILT, work.volume)?;
+        self.is_tuned(RETUNED, work.turbo)?;
         self.end_remediation()?;
         until(LONG, "running machines to do what was asked", || {
             let hosts = list(self.stack(), NAMESPACE, "baremetalhosts")?;

@@ -8,6 +8,8 @@ pub(super) const REBOOTED: u64 = 22;
 pub(super) const SWITCHED: u64 = 24;
 /// Its volumes change in each switch.
 pub(super) const REBUILT: u64 = 38;
+/// A setting of its BIOS changes in each switch.
+pub(super) const RETUNED: u64 = 42;
 /// After a switch in which a machine is deleted.
 const FEWER_WORKERS: usize = 2;
 /// Hosts that are provisioned in one switch and deprovisioned in the next.
@@ -39,6 +41,8 @@ pub(super) struct InFlight {
     pub(super) online: bool,
     /// The size of the new volume, in GiB.
     pub(super) volume: u32,
+    /// The new setting of a BIOS.
+    pub(super) turbo: &'static str,
     /// The machine of a worker whose Node stopped answering; known when it did.
     pub(super) remediated: Option<u64>,
 }
@@ -58,6 +62,7 @@ impl InFlight {
             workers: if is_even { 3 } else { FEWER_WORKERS },
             online: !is_even,
             volume: if is_even { 30 } else { 20 },
+            turbo: if is_even { "Enabled" } else { "Disabled" },
             remediated: None,
         }
     }
@@ -71,6 +76,7 @@ impl InFlight {
             (self.provisioned, "provisioning"),
             (self.deprovisioned, "deprovisioning"),
             (REBUILT, "preparing: RAID volumes"),
+            (RETUNED, "preparing: BIOS settings"),
             (REBOOTED, "reboot annotation"),
             (SWITCHED, if self.online { "power on" } else { "power off" }),
         ];
@@ -95,6 +101,7 @@ impl InFlight {
             (self.provisioned, Some("provisioned")),
             (self.deprovisioned, Some("available")),
             (REBUILT, Some("available")),
+            (RETUNED, Some("available")),
             (REBOOTED, Some("provisioned")),
             (SWITCHED, Some("provisioned")),
         ]

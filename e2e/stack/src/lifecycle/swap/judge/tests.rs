@@ -35,8 +35,7 @@ pub(super) fn quiet() -> Turn {
     };
     let provisioned = turn.work.provisioned;
     add_failed(&mut turn);
-    let preparing = json!({"provisioning": {"state": "preparing"}});
-    add_with(&mut turn, REBUILT, 15, json!({}), preparing);
+    add_preparing(&mut turn);
     for number in [7, 14, provisioned] {
         for (mark, writes) in [(0, 0), (2, u64::from(number == provisioned))] {
             let state = MachineState {
@@ -66,6 +65,14 @@ pub(super) fn quiet() -> Turn {
     turn.writes[1].push(lead);
     renewed(&mut turn, 6_000);
     turn
+}
+
+/// The hosts that are prepared during the switch.
+fn add_preparing(turn: &mut Turn) {
+    let preparing = json!({"provisioning": {"state": "preparing"}});
+    for number in [REBUILT, RETUNED] {
+        add_with(turn, number, 15, json!({}), preparing.clone());
+    }
 }
 
 /// The hosts that fail for ever, with their errors.
