@@ -65,6 +65,6 @@ pub use bmc::bmc_address;
 pub use describe::describe_request;
 pub use firmware::FirmwareUpdates;
 pub use http::{HttpsServer, Login};
-pub use machine::{Image, Machine, MachineCounts, Pace, Subscription};
+pub use machine::{Image, LiveImage, Machine, MachineCounts, Pace, Subscription};
 pub use options::Options;
 pub use simulator::Ironic;

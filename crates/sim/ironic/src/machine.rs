@@ -134,6 +134,15 @@ pub struct Subscription {
     pub headers: Value,
 }
 
+/// An image that is booted at each start, and not from the disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveImage {
+    /// Its URL.
+    pub source: String,
+    /// Whether it is in the virtual drive. Otherwise it is loaded from the network.
+    pub is_in_drive: bool,
+}
+
 /// A machine. It exists independently of Ironic's nodes.
 #[derive(Debug, Clone)]
 pub struct Machine {
@@ -161,6 +170,8 @@ pub struct Machine {
     pub starts: Vec<Option<String>>,
     /// The image on the root disk.
     pub disk: Option<Image>,
+    /// The live image that it boots instead of that.
+    pub live: Option<LiveImage>,
     /// Operation counts.
     pub counts: MachineCounts,
     /// Boot device, and whether it is persistent.
@@ -205,6 +216,7 @@ impl Machine {
             earlier_media: (0, None),
             starts: Vec::new(),
             disk: None,
+            live: None,
             counts: MachineCounts::default(),
             boot_device: ("disk".to_owned(), true),
             boot_mode: "uefi".to_owned(),
@@ -270,6 +282,13 @@ impl Machine {
         } else {
             PowerState::Off
         };
+    }
+
+    /// Empties the virtual drive. What the machine boots from it is gone.
+    pub(crate) fn eject(&mut self) {
+        self.media = None;
+        self.disc = None;
+        self.live = self.live.take().filter(|live| !live.is_in_drive);
     }
 
     /// Whether a booted ramdisk responds.

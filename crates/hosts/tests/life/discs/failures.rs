@@ -9,8 +9,8 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::{
-    HOUR, MINUTES, URL, disc, error, insert, last_start, of_drive, recorded, restart, running, running_with, starts,
-    status, switch, with_disc,
+    HOUR, MINUTES, URL, disc, error, insert, last_start, network_with_disc, of_drive, recorded, restart, running,
+    running_with, starts, status, switch, with_disc,
 };
 use crate::env::{CONTROLLER_USER, Setup, TestEnv};
 use crate::unserved::delete;
@@ -216,7 +216,7 @@ async fn image_in_the_drive_waits_for_a_machine_that_does_not_start_and_is_annou
 /// Ironic rejects the deletion of the node, which is tried again.
 #[tokio::test(start_paused = true)]
 async fn drive_of_a_deleted_host_is_recorded_as_empty_once() {
-    let env = with_disc().await;
+    let env = network_with_disc().await;
     env.cluster.reset_audit();
     drop(env.events());
     env.delete(1).await;

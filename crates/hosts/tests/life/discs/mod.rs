@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::disturbances::provisioned;
-use crate::env::{NAMESPACE, Setup, TestEnv};
+use crate::env::{NAMESPACE, Setup, TestEnv, address};
+use crate::phases::image;
 use crate::unserved::{delete, until_gone};
 
 const URL: &str = "http://images.example/data.iso";
@@ -47,7 +48,23 @@ async fn running_with(setup: Setup) -> TestEnv {
 
 /// The same with an image in its drive.
 async fn with_disc() -> TestEnv {
-    let env = running().await;
+    filled(running().await).await
+}
+
+/// The same on a machine that boots from the network: Ironic leaves its drive as it is.
+async fn network_with_disc() -> TestEnv {
+    let env = env().await;
+    env.host(1, json!({ "bmc": network_bmc(), "image": image() })).await;
+    env.until_state(1, "provisioned").await;
+    sleep(MINUTES).await;
+    filled(env).await
+}
+
+fn network_bmc() -> Value {
+    json!({ "address": address(1).replace("redfish-virtualmedia", "redfish"), "credentialsName": "bmc-1" })
+}
+
+async fn filled(env: TestEnv) -> TestEnv {
     insert(&env, URL).await;
     sleep(MINUTES).await;
     restart(&env).await;

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::{
-    HOUR, MINUTES, URL, disc, edit_status, error, insert, last_start, of_drive, restart, running, running_with, switch,
-    with_disc,
+    HOUR, MINUTES, URL, disc, edit_status, error, insert, last_start, network_with_disc, of_drive, restart, running,
+    running_with, switch, with_disc,
 };
 use crate::env::{Setup, TestEnv};
 use crate::unserved::{delete, go_manager, is_gone, leave, mark_as_moved, move_host, pause, until_gone};
@@ -64,8 +64,12 @@ async fn finalizer_of_the_go_manager_is_kept_and_served() {
 /// The host is deleted with its object, as the garbage collector does it: in both orders.
 #[tokio::test(start_paused = true)]
 async fn image_of_a_deleted_host_is_ejected_before_its_node_is_deleted() {
-    for is_first in [true, false] {
-        let env = with_disc().await;
+    for (is_first, is_network) in [(true, true), (false, true), (true, false), (false, false)] {
+        let env = if is_network {
+            network_with_disc().await
+        } else {
+            with_disc().await
+        };
         if is_first {
             delete::<DataImage>(&env, "host-1").await;
         }

@@ -6,7 +6,7 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, DataImage};
 use metal3_sim_faults::{Fault, Plan, Rule};
 use tokio::time::sleep;
 
-use super::{MINUTES, URL, disc, insert, last_start, recorded, restart, running, starts, with_disc};
+use super::{MINUTES, URL, disc, insert, last_start, network_with_disc, recorded, restart, running, starts};
 use crate::env::{CONTROLLER_USER, TestEnv};
 use crate::faults::FAULTS;
 use crate::interceptor::IronicFault;
@@ -123,7 +123,7 @@ async fn fault_of_any_write_or_read_leaves_the_drive_as_the_object_asks() {
 
 /// Requests to Ironic, and writes to each resource, of the deletion of a host.
 async fn remove(case: Case) -> (usize, [u64; 2]) {
-    let env = with_disc().await;
+    let env = network_with_disc().await;
     let asked = begin(&env, case);
     env.delete(1).await;
     until_gone::<BareMetalHost>(&env, "host-1").await;

@@ -43,7 +43,7 @@ impl Recorder {
             let state = (!bmc.is_empty()).then(|| {
                 ironic.machine_at(bmc, |machine| MachineState {
                     is_on: machine.power == PowerState::On,
-                    has_image: machine.disk.is_some() || machine.media.is_some(),
+                    has_image: machine.disk.is_some() || machine.live.is_some(),
                     written: machine.counts.written,
                 })
             });

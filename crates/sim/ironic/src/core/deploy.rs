@@ -6,6 +6,8 @@ use serde_json::Value;
 
 use super::Core;
 use super::perform::Outcome;
+use crate::machine::{LiveImage, Machine};
+use crate::node::Node;
 use crate::work::deploy_steps;
 
 impl Core {
@@ -44,11 +46,41 @@ impl Core {
         Some(ran.map_or_else(|message| Outcome::Fails(Duration::ZERO, message), |()| Outcome::Done))
     }
 
-    pub(super) fn insert(&mut self, serial: u64) -> Option<Outcome> {
+    /// Both what the machine booted before and a disc of a client are gone.
+    pub(super) fn prepare_agent(&mut self, serial: u64) -> Option<Outcome> {
         let (node, machine) = self.node_and_machine(serial)?;
         if let Some(machine) = machine {
-            machine.media = node.image("boot_iso").map(str::to_owned);
+            clean_up_boot(node, machine);
         }
         Some(Outcome::Done)
     }
+
+    pub(super) fn prepare_instance(&mut self, serial: u64) -> Option<Outcome> {
+        let (node, machine) = self.node_and_machine(serial)?;
+        if let Some(machine) = machine {
+            clean_up_boot(node, machine);
+            if node.is_live() {
+                set_live(node, machine);
+            }
+        }
+        Some(Outcome::Done)
+    }
+}
+
+/// Ends what Ironic made the machine boot. Over virtual media it ejects every disc of the drive, also one that a client attached.
+pub(super) fn clean_up_boot(node: &Node, machine: &mut Machine) {
+    if node.boots_from_drive() && machine.ejects {
+        machine.eject();
+    }
+    machine.live = None;
+}
+
+/// Inserts the live image of the node, or has it loaded from the network.
+pub(super) fn set_live(node: &Node, machine: &mut Machine) {
+    let is_in_drive = node.boots_from_drive();
+    let source = node.image("boot_iso").map(str::to_owned);
+    if is_in_drive {
+        machine.media.clone_from(&source);
+    }
+    machine.live = source.map(|source| LiveImage { source, is_in_drive });
 }

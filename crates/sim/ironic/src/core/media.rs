@@ -118,8 +118,7 @@ impl Core {
             if !machine.ejects {
                 return fails(Duration::ZERO, "the BMC does not eject the disc");
             }
-            machine.media = None;
-            machine.disc = None;
+            machine.eject();
             return Some(Outcome::Done);
         };
         if !machine.has_drive {
@@ -134,8 +133,7 @@ impl Core {
                 &format!("Cannot load the image {image}: no service for its scheme"),
             );
         }
-        machine.media = None;
-        machine.disc = None;
+        machine.eject();
         if machine.discs_refused > 0 {
             machine.discs_refused = machine.discs_refused.saturating_sub(1);
             return fails(

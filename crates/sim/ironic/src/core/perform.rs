@@ -6,6 +6,7 @@ use metal3_ironic::model::state::PowerState;
 use metal3_sim_bmc::fault::Fault;
 use serde_json::{Value, json};
 
+use super::deploy::clean_up_boot;
 use super::{Core, NO_BMC, Now, Slot, steps, work};
 use crate::life::{Event, step};
 use crate::work::{Action, Kind, TimedAction};
@@ -66,7 +67,8 @@ impl Core {
             Action::CheckDeploySteps(list) => self.check_deploy_steps(serial, list),
             Action::RunDeploySteps(list) => self.run_deploy_steps(serial, list),
             Action::WriteImage => self.write(serial),
-            Action::InsertMedia => self.insert(serial),
+            Action::PrepareAgent => self.prepare_agent(serial),
+            Action::PrepareInstance => self.prepare_instance(serial),
             Action::TakeOver => self.take_over(serial),
             Action::ClearInstance => self.clear_instance(serial, now),
             Action::Switch(verb) => self.client_switch(serial, verb, now),
@@ -263,9 +265,8 @@ impl Core {
 
     fn clear_instance(&mut self, serial: u64, now: Now) -> Option<Outcome> {
         let (node, machine) = self.node_and_machine(serial)?;
-        if let Some(machine) = machine.filter(|_| node.is_live()) {
-            machine.media = None;
-            machine.disc = None;
+        if let Some(machine) = machine {
+            clean_up_boot(node, machine);
         }
         node.fields.insert("instance_info".into(), json!({}));
         node.fields.insert("instance_uuid".into(), Value::Null);

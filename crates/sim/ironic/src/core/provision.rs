@@ -161,6 +161,9 @@ impl Core {
             Some(node) if kind != Kind::Service => work::switched_off(node, &self.pace),
             _ => Script::default(),
         };
+        if kind == Kind::Service {
+            self.prepare_instance(serial);
+        }
         if kind == Kind::Inspect {
             self.note(serial, "ERROR", message.to_owned(), now);
         }

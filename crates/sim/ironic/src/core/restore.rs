@@ -8,6 +8,7 @@ use metal3_ironic::model::state::{PowerState, ProvisionState as S};
 use metal3_ironic::version::Microversion;
 use serde_json::{Map, Value, json};
 
+use super::deploy::set_live;
 use super::{Core, Now, Slot, work};
 use crate::life::{Event, Provision};
 use crate::machine::Image;
@@ -59,9 +60,8 @@ impl Core {
             machine.power = power.clone();
         }
         let is_live = node.is_live();
-        let text = |name: &str| node.image(name).map(str::to_owned);
         if node.provision.state == S::Active && is_live {
-            machine.media = text("boot_iso");
+            set_live(node, machine);
         } else if node.provision.state == S::Active {
             let is_by_step = is_by_step(node);
             let step = is_by_step.then(|| UNKNOWN.to_owned());

@@ -199,6 +199,12 @@ impl Node {
         self.text("deploy_interface") == Some("ramdisk")
     }
 
+    /// Whether its machine boots what Ironic inserts into the virtual drive.
+    pub(crate) fn boots_from_drive(&self) -> bool {
+        self.text("boot_interface")
+            .is_some_and(|name| name.contains("virtual-media"))
+    }
+
     /// Whether `instance_info` has this key.
     pub(crate) fn has_image(&self, key: &str) -> bool {
         self.image(key).is_some()

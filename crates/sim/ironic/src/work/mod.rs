@@ -29,6 +29,8 @@ pub(crate) enum Action {
     Verify,
     /// Change the power as part of the work.
     Power(PowerState),
+    /// Make the machine boot the agent at its next start.
+    PrepareAgent,
     /// Check that the ramdisk responds, and that its agent finds the node.
     AwaitRamdisk,
     /// Store the inventory of the agent and create ports.
@@ -47,8 +49,8 @@ pub(crate) enum Action {
     RunDeploySteps(Vec<Value>),
     /// Write the image.
     WriteImage,
-    /// Insert the live image into the virtual drive.
-    InsertMedia,
+    /// Make the machine boot its instance at the next start: a live image, or the disk.
+    PrepareInstance,
     /// Adopt the running machine.
     TakeOver,
     /// Clear the instance and begin cleaning.
@@ -114,6 +116,7 @@ impl Script {
     /// Boots the machine into the ramdisk and waits for it.
     fn ramdisk(self, pace: &Pace) -> Self {
         self.then(pace.bmc, Action::Power(PowerState::Off))
+            .at_once(Action::PrepareAgent)
             .then(pace.bmc, Action::Power(PowerState::On))
             .at_once(Action::Move(Event::Wait))
             .then(pace.boot, Action::AwaitRamdisk)
@@ -193,7 +196,7 @@ pub(crate) fn deploy(node: &Node, pace: &Pace, steps: Vec<Value>) -> Script {
         // A live image is booted without writing to the disk.
         script
             .then(pace.bmc, Action::Power(PowerState::Off))
-            .at_once(Action::InsertMedia)
+            .at_once(Action::PrepareInstance)
             .then(pace.bmc, Action::Power(PowerState::On))
     } else {
         let script = script.ramdisk(pace).at_once(Action::CheckDeploySteps(steps.clone()));
@@ -236,6 +239,7 @@ pub(crate) fn service(node: &Node, pace: &Pace, steps: Vec<Value>) -> Script {
             .ramdisk(pace)
             .then(pace.work, Action::RunSteps(steps))
             .then(pace.bmc, Action::Power(PowerState::Off))
+            .at_once(Action::PrepareInstance)
             .then(pace.bmc, Action::Power(PowerState::On))
     };
     script.at_once(Action::Move(Event::Done))
