@@ -65,13 +65,15 @@ pub(super) fn failed(
     })
 }
 
-/// Reports why nothing is attempted, and goes on. The same reason is reported once.
+/// Reports why nothing is attempted, and goes on after that: a process that dies between the order and its report would leave none
+/// until the next start. The same reason is reported once.
 pub(super) fn give_up(planner: &mut Planner<'_>, object: &DataImage, why: &str, purpose: Purpose) -> PlanResult<()> {
     let message = text(why, true, purpose);
-    if reported(object) != Some(message.as_str()) {
-        report_failure(planner, object, why, (true, purpose));
+    if reported(object) == Some(message.as_str()) {
+        return Ok(());
     }
-    Ok(())
+    report_failure(planner, object, why, (true, purpose));
+    Err(Decision::Wait(Next::Requeue))
 }
 
 /// Reports a drive that cannot be read. After enough failures nothing waits for it, and each later attempt to start the machine

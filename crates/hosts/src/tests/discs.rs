@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use metal3_api::metal3::v1alpha1::DataImage;
+use metal3_api::metal3::v1alpha1::{DataImage, DataImageError};
 use metal3_runtime::patch::apply;
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::Next;
@@ -77,6 +77,18 @@ fn reported(fixture: &Fixture) -> Vec<String> {
         _ => None,
     };
     fixture.plan().actions.iter().filter_map(report).collect()
+}
+
+/// The next plan, for which the object has what was reported.
+fn after_report(fixture: &Fixture) -> Fixture {
+    assert_eq!(fixture.summary(), "gives up, reports the image, replan");
+    let message = reported(fixture).concat();
+    fixture.clone().with(|fixture| {
+        let Observed::Present(object) = &mut fixture.disc.object else {
+            panic!("there is an object");
+        };
+        object.status.error = Some(DataImageError { count: 1, message });
+    })
 }
 
 #[test]
@@ -378,7 +390,7 @@ fn rejected_order_and_unreadable_drive_are_failures_about_the_disc() {
         ),
         (
             seen(DriveView::Unsupported("no drive".to_owned())),
-            "gives up, reports the image, requests power on, waits for the node",
+            "gives up, reports the image, replan",
         ),
     ] {
         assert_eq!(fixture.summary(), summary);
@@ -415,7 +427,8 @@ fn host_that_runs_from_a_disc_keeps_it() {
         (deleted, "which would be ejected too"),
     ] {
         let fixture = off(change, Drive::Other).with(live);
-        assert_eq!(sent(&fixture), ["power on"]);
+        let next = after_report(&fixture);
+        assert_eq!(next.summary(), "requests power on, waits for the node");
         let said = reported(&fixture).concat();
         assert!(
             said.contains("runs from a disc itself") && said.contains(expected),
@@ -424,7 +437,7 @@ fn host_that_runs_from_a_disc_keeps_it() {
     }
     let removed = removed(Drive::Other, DiscAttempts::default()).node("active").live();
     assert_eq!(sent(&removed), ["eject discs"]);
-    let removed = removed.with(live);
+    let removed = after_report(&removed.with(live));
     assert!(!sent(&removed).is_empty() && !sent(&removed).contains(&"eject discs"));
     // A live image that is loaded from the network needs no drive.
     for boot in ["ipxe", "redfish-https"] {
@@ -498,8 +511,7 @@ fn url_that_ironic_does_not_take_is_not_recorded() {
         ("a.iso", "use http or https"),
     ] {
         let fixture = off(json!({ "spec": { "url": url } }), Drive::Empty);
-        assert_eq!(sent(&fixture), ["power on"], "{url:?}");
-        assert!(fixture.summary().starts_with("gives up, reports the image, "));
+        assert_eq!(sent(&after_report(&fixture)), ["power on"], "{url:?}");
         let report = reported(&fixture).concat();
         assert!(
             report.contains(expected) && report.contains("; the host starts"),

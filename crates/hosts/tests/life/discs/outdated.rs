@@ -10,6 +10,7 @@ use super::{
     starts, switch, with_disc,
 };
 use crate::env::TestEnv;
+use crate::interceptor::IronicFault;
 use crate::unserved::delete;
 
 fn is_on(host: Option<&BareMetalHost>) -> bool {
@@ -161,4 +162,44 @@ async fn live_image_in_the_drive_is_not_replaced() {
     delete::<DataImage>(&env, "host-1").await;
     restart(&env).await;
     assert_eq!(env.machine(1, |machine| machine.media.clone()), live);
+}
+
+/// It would be gone from the drive, and the machine run nothing.
+#[tokio::test(start_paused = true)]
+async fn live_image_of_the_network_runs_with_the_image_in_the_drive() {
+    let env = super::env().await;
+    let live = json!({ "url": "http://images.example/live.iso", "format": "live-iso" });
+    env.host(1, json!({ "bmc": super::network_bmc(), "image": live })).await;
+    env.until_state(1, "provisioned").await;
+    sleep(MINUTES).await;
+    insert(&env, URL).await;
+    restart(&env).await;
+    assert_eq!(last_start(&env).as_deref(), Some(URL));
+    let live = env.machine(1, |machine| machine.live.clone().unwrap());
+    assert_eq!(
+        (live.source.as_str(), live.is_in_drive),
+        ("http://images.example/live.iso", false)
+    );
+}
+
+/// The report of a start comes before it: nothing would report it until the next one.
+#[tokio::test(start_paused = true)]
+async fn process_that_dies_at_the_start_leaves_the_report_why_the_image_is_missing() {
+    let env = super::env().await;
+    let live = json!({ "url": "http://images.example/live.iso", "format": "live-iso" });
+    env.host(1, json!({ "image": live })).await;
+    env.until_state(1, "provisioned").await;
+    switch(&env, false).await;
+    insert(&env, URL).await;
+    sleep(MINUTES).await;
+    let starts_before = starts(&env).len();
+    {
+        let mut log = env.interceptor.log();
+        log.fault = Some((log.asked.len() + 1, IronicFault::KilledAfter));
+    }
+    switch(&env, true).await;
+    assert!(env.interceptor.log().injected);
+    assert_eq!(starts(&env).len(), starts_before + 1);
+    let shown = super::error(&env).await;
+    assert!(shown.contains("runs from a disc itself"), "{shown}");
 }
