@@ -12,6 +12,7 @@ mod held_nodes;
 mod image_restored;
 mod left_nodes;
 mod live_spec;
+mod lost_live_image;
 mod lost_responses;
 mod lost_root_volume;
 mod machine_of_another;

@@ -19,6 +19,7 @@ mod gauges;
 mod happy_path;
 mod interceptor;
 mod late_edits;
+mod lost_images;
 mod moves;
 mod outages;
 mod phases;

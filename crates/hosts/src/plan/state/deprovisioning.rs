@@ -9,8 +9,8 @@ use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Next;
 
 use super::graph::Trigger;
-use super::provisioned::next_image;
-use super::provisioning::{cleaning_failure, require_allowed_image};
+use super::provisioned::{adopt, next_image};
+use super::provisioning::{cleaning_failure, instance, require_allowed_image};
 use super::register::ensure_registered;
 use super::shared::{
     SERVICE_FAULT, clear_error, end_own_maintenance, recover, request_transition, require_operable, require_slot,
@@ -33,6 +33,10 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         return Ok(Decision::ChangeState(trigger));
     }
     let node = ensure_registered(planner)?;
+    if let Some(left) = left_live_image(planner, node) {
+        require_operable(planner, node)?;
+        return remove_by_adoption(planner, node, &left);
+    }
     match &node.provision_state {
         S::Active | S::DeployFailed | S::WaitCallBack => {
             if node.provision_state == S::Active {
@@ -84,6 +88,42 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             "Bring the node to active, manageable or available in Ironic",
         )),
     }
+}
+
+/// The live image that a machine still boots whose node Ironic lost, and that stays in its drive: the machine is not cleaned.
+fn left_live_image(planner: &Planner<'_>, node: &Node) -> Option<Deployment> {
+    let host = planner.host();
+    let is_cleaned = host.spec.automated_cleaning_mode != Some(AutomatedCleaningMode::Disabled);
+    // It began on a node that had the image.
+    let is_removed = matches!(planner.facts.erasing, Observed::Present(()));
+    let is_lost = matches!(node.provision_state, S::Manageable | S::AdoptFailed);
+    if is_cleaned || is_removed || !is_lost {
+        return None;
+    }
+    let recorded = Deployment::recorded(host);
+    // Ironic may have deployed it before it lost the node.
+    let attempted = || Deployment::new(host.status.last_attempted_image.as_ref(), None);
+    let ran = if recorded.is_none() { attempted() } else { recorded };
+    let is_live = instance(planner, &ran).is_ok_and(|instance| instance.is_live_iso());
+    // An image that may not be sent holds no removal up.
+    let is_sent = ran.method.is_none() && require_allowed_image(planner, ran.image.as_ref()).is_ok();
+    (is_live && is_sent).then_some(ran)
+}
+
+/// Adopts the machine, so that Ironic powers it off and empties its drive when it removes the deployment.
+// differs: `host-lost-live-image`. The Go manager makes the node available, and the machine goes on running the image.
+fn remove_by_adoption(planner: &mut Planner<'_>, node: &Node, ran: &Deployment) -> PlanResult {
+    if node.provision_state == S::AdoptFailed {
+        let error = node.last_error.as_deref().unwrap_or("no details");
+        let message = format!(
+            "Host adoption failed: {error}; without cleaning only an adopted node has its live image removed; let Ironic reach that \
+             image, or set spec.automatedCleaningMode to metadata"
+        );
+        planner.retry_node_failure(Failure::retryable(ErrorType::Provisioning, message))?;
+    }
+    let decision = adopt(planner, node, ran)?;
+    clear_error(planner);
+    Ok(decision)
 }
 
 /// Ends it on a node without a deployment, which has none of the instance either then.

@@ -78,7 +78,7 @@ fn keep_running(planner: &mut Planner<'_>) -> PlanResult {
             status::end_service(status);
             power::reconcile(planner, node)
         }
-        S::Manageable if planner.rules.adopt_the_provisioned() => adopt(planner, node),
+        S::Manageable if planner.rules.adopt_the_provisioned() => adopt(planner, node, &running(planner)),
         S::Manageable => {
             // Only reached with the rule switched off: cleans a node that Ironic lost.
             disruptive_transition(planner, node, Transition::Provide, "the node runs nothing")?;
@@ -94,7 +94,7 @@ fn keep_running(planner: &mut Planner<'_>) -> PlanResult {
             let error = node.last_error.as_deref().unwrap_or("no details");
             let message = format!("Host adoption failed: {error}");
             planner.retry_node_failure(Failure::retryable(ErrorType::ProvisionedRegistration, message))?;
-            adopt(planner, node)
+            adopt(planner, node, &running(planner))
         }
         S::Servicing | S::ServiceWait => wait_for_service(planner, node),
         S::ServiceFailed => end_failed_service(planner, node),
@@ -129,21 +129,24 @@ pub(super) fn end_failed_service(planner: &mut Planner<'_>, node: &Node) -> Plan
     abort(planner, node)
 }
 
+fn running(planner: &Planner<'_>) -> Deployment {
+    let recorded = Deployment::recorded(planner.host());
+    match recorded.is_none() {
+        true => Deployment::asked(planner.host()),
+        false => recorded,
+    }
+}
+
 /// Requests adoption. The image is written first: Ironic does not adopt a machine that boots an ISO without knowing the
 /// ISO.
-fn adopt(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
+pub(super) fn adopt(planner: &mut Planner<'_>, node: &Node, runs: &Deployment) -> PlanResult {
     require_ownership(planner, node, may_switch_power(planner, node))?;
-    let host = planner.host();
-    let recorded = Deployment::recorded(host);
-    let runs = if recorded.is_none() {
-        Deployment::asked(host)
-    } else {
-        recorded
-    };
     // The request tells Ironic where the image is.
     require_allowed_image(planner, runs.image.as_ref())?;
     let settings = &planner.facts.settings.node;
-    let instance = Instance::of(host, &runs, settings).ok().filter(|_| !runs.is_none());
+    let instance = Instance::of(planner.host(), runs, settings)
+        .ok()
+        .filter(|_| !runs.is_none());
     let changes = instance.map(|instance| instance.changes(node).patch);
     if let Some(patch) = changes.filter(|patch| !patch.is_empty()) {
         planner.request(Request::PatchNode(node.uuid.clone(), patch));
