@@ -405,6 +405,32 @@ async fn deleted_image_is_used_while_the_machine_needs_it_and_replaced_then() {
     assert_eq!(image.metadata.labels.unwrap()["rack"], "7");
 }
 
+/// The work on the host may take days.
+#[tokio::test(start_paused = true)]
+async fn deleted_image_of_a_paused_host_is_reported_once() {
+    let env = env(configured());
+    env.host(1, json!({})).await;
+    env.until_state(1, "available").await;
+    env.edit(
+        1,
+        json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/paused": "" } } }),
+    )
+    .await;
+    sleep(MINUTES).await;
+    let written = || {
+        let audit = env.cluster.audit();
+        let of = |resource| audit.of(CONTROLLER_USER, "patch", resource);
+        (of("preprovisioningimages"), of("preprovisioningimages/status"))
+    };
+    let before = written();
+    delete::<PreprovisioningImage>(&env, "host-1").await;
+    sleep(HOUR).await;
+    assert_eq!(written(), (before.0, before.1 + 1));
+    let conditions = image_of(&env).await.unwrap().status.conditions;
+    let error = conditions.iter().find(|one| one.type_ == "Error").unwrap();
+    assert!(error.message.contains("its host is paused"), "{}", error.message);
+}
+
 /// Its builder is gone: the machine that names it in Ironic does not hold it.
 #[tokio::test(start_paused = true)]
 async fn deleted_image_of_a_builder_that_is_gone_is_replaced() {
