@@ -7,13 +7,17 @@ use metal3_sim_ironic::{BiosReports, FirmwareUpdates};
 use serde_json::{Value, json};
 
 use super::discs::DriveFault;
-use super::grammar::{IMAGES, IronicKind, Step, Story, detached_by_force, image, pick};
+use super::grammar::{
+    AgentKind, Builds, IMAGES, IronicKind, LIVE, NETWORK, Step, Story, detached_by_force, image, pick,
+};
 
 pub(super) fn add_to(story: &mut Story) {
     settings(story, stream(story.seed, SETTINGS));
     updates(story, stream(story.seed, UPDATES));
     discs(story, stream(story.seed, DISCS));
     detachment_from_an_old_ironic(story, stream(story.seed, DETACHMENT));
+    live_images(story, stream(story.seed, LIVE_IMAGES));
+    agents(story, stream(story.seed, AGENTS));
 }
 
 /// Factors of a seed, one for each kind: any numbers, as long as they differ. Another number is another set of stories.
@@ -21,6 +25,8 @@ const SETTINGS: u64 = 0x517c_c1b7;
 const UPDATES: u64 = 0x2545_f491;
 const DISCS: u64 = 0x1b87_3593;
 const DETACHMENT: u64 = 0x6c62_272e;
+const LIVE_IMAGES: u64 = 0x3c6e_f372;
+const AGENTS: u64 = 0x7f4a_7c15;
 
 fn stream(seed: u64, factor: u64) -> Random {
     Random::seeded(seed.wrapping_mul(factor).wrapping_add(1))
@@ -143,4 +149,57 @@ fn detachment_from_an_old_ironic(story: &mut Story, mut random: Random) {
     let url: &str = pick::<&str>(&mut random, &IMAGES);
     let changed = json!({ "online": true, "image": image(url) });
     story.steps.extend(detached_by_force(changed, Step::Wait(begun)));
+}
+
+/// A live image in each fourth story, some replaced by one for the disk, by a deploy step, or by none.
+fn live_images(story: &mut Story, mut random: Random) {
+    if random.below(4) > 0 {
+        return;
+    }
+    let asked = |change: Value| Step::Edit(json!({ "spec": change }));
+    for _ in 0..=random.below(2) {
+        let at = place(&mut random, &story.steps);
+        let pause = Step::Wait(Duration::from_secs(*pick(&mut random, &[1, 5, 20, 60])));
+        let mut steps = vec![asked(json!({ "image": image(LIVE), "customDeploy": null })), pause];
+        match random.below(5) {
+            0 => steps.push(asked(json!({ "image": image(IMAGES[0]) }))),
+            1 => steps.push(asked(json!({ "image": null }))),
+            2 => steps.push(asked(json!({ "online": false }))),
+            3 => steps.push(Step::LoseDatabase),
+            _ => {}
+        }
+        story.steps.splice(at..at, steps);
+    }
+}
+
+/// Agents of their own in each fourth story, most of them by another builder that does not always serve.
+fn agents(story: &mut Story, mut random: Random) {
+    use AgentKind::{Built, Configured};
+    // An update that is repeated boots the agent of its first attempt.
+    let updates = story.steps.iter().any(|step| matches!(step, Step::Updates(_)));
+    if random.below(4) > 0 || updates {
+        return;
+    }
+    story.agent = *pick(&mut random, &[Configured, Built, Built]);
+    for _ in 0..=random.below(2) {
+        let at = place(&mut random, &story.steps);
+        let (failed, stopped) = (Step::Builder(Builds::Failed), Step::Builder(Builds::Stopped));
+        let step = match (story.agent, random.below(3)) {
+            (Built, 0) => failed,
+            (Built, 1) => stopped,
+            _ => Step::DeleteAgentImage,
+        };
+        story.steps.insert(at, step);
+        let seconds = *pick(&mut random, &[1, 20, 90]);
+        let pause = Step::Wait(Duration::from_secs(seconds));
+        // Another network of the agent is another request.
+        let edit = Step::Edit(json!({ "spec": { "preprovisioningNetworkDataName": NETWORK } }));
+        let more = [pause, Step::Builder(Builds::Served)];
+        let at = at + 1;
+        match random.below(3) {
+            0 => drop(story.steps.splice(at..at, more)),
+            1 => story.steps.insert(at, edit),
+            _ => {}
+        }
+    }
 }

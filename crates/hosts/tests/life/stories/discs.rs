@@ -69,6 +69,12 @@ fn is_explained(host: &History, objects: &History) -> bool {
     is_reason && off.is_some_and(|off| reported >= Some(off))
 }
 
+/// Whether the status says that the image would replace the disc that the system runs from. That holds at each start.
+fn says_that_system_is_on_disc(object: &Value) -> bool {
+    let message = object["status"]["error"]["message"].as_str().unwrap_or_default();
+    message.contains("the system of the host runs from a disc itself")
+}
+
 fn runs_an_image(host: &Value) -> bool {
     ["provisioned", "externally provisioned"].contains(&state(host))
 }
@@ -99,7 +105,12 @@ pub(super) fn violated_discs(order: &Order<'_>, host: &History, objects: &Histor
             let wanted = url(objects.newest());
             let is_known = |object: &Value| url(object) == wanted && is_protected(object) && !is_deleting(object);
             let is_missing = drive.disc.as_deref() != Some(wanted);
-            let is_broken = is_missing && !is_explained(host, objects) && objects.always(START_SLACK, is_known);
+            let is_explained = if runs_from_disc(order.node) {
+                says_that_system_is_on_disc(objects.newest())
+            } else {
+                is_explained(host, objects)
+            };
+            let is_broken = is_missing && !is_explained && objects.always(START_SLACK, is_known);
             is_broken.then(|| format!("power on: the drive holds {:?} instead of {wanted}", drive.disc))
         }
         _ => None,
@@ -224,9 +235,10 @@ impl Judged {
         )
     }
 
-    fn may_start(&self) -> bool {
+    fn may_start(&self, deploy: &str) -> bool {
         let request = Request::put("/v1/nodes/1/states/power");
-        let node = json!({ "power_state": "power off" });
+        let node = json!({ "power_state": "power off", "provision_state": "active", "deploy_interface": deploy,
+            "boot_interface": "redfish-virtual-media" });
         self.violated(request, &json!({ "target": "power on" }), &node)
             .is_none()
     }
@@ -258,7 +270,28 @@ async fn start_without_the_image_needs_an_error_of_that_start() {
         if let Some(now) = now.clone() {
             judged.record(now);
         }
-        assert_eq!(judged.may_start(), may_start, "{earlier} {now:?}");
+        assert_eq!(judged.may_start("direct"), may_start, "{earlier} {now:?}");
+    }
+}
+
+/// It is reported once, at the first start with the image.
+#[tokio::test(start_paused = true)]
+async fn start_from_a_live_image_needs_an_error_that_says_so() {
+    let error = |message: &str| json!({ "count": 1, "message": message });
+    let said = error(
+        "the system of the host runs from a disc itself, which this image would replace; the host starts all the same",
+    );
+    for (earlier, may_start) in [
+        (said, true),
+        (Value::Null, false),
+        (
+            error("the image was not inserted: no; the host starts all the same"),
+            false,
+        ),
+    ] {
+        let judged = Judged::off(earlier.clone()).await;
+        assert_eq!(judged.may_start("ramdisk"), may_start, "{earlier}");
+        assert!(!judged.may_start("direct"), "{earlier}");
     }
 }
 

@@ -144,9 +144,20 @@ fn message(host: &Value) -> String {
     format!("{error}{}", held.join(" "))
 }
 
+/// Whether only a person knows if the removal had begun that another process may have requested, of an image that is asked for
+/// again, on a node that Ironic lost.
+pub(super) fn is_undecided(host: &Value) -> bool {
+    state(host) == "deprovisioning"
+        && asks_for_system(host)
+        && message(host).contains("it is not known whether its removal has begun")
+}
+
 /// `Err`: how the host differs from its goal.
 pub(super) fn check(goal: &Goal, host: &Value, world: &World) -> Result<(), String> {
     let error = message(host);
+    if is_undecided(host) && matches!(goal, Goal::State(..)) {
+        return Ok(());
+    }
     if is_blocked(host, world) && !error.is_empty() && !matches!(goal, Goal::Gone | Goal::Kept) {
         return Ok(());
     }
@@ -248,4 +259,34 @@ fn image_that_is_named_after_an_adoption_is_not_deployed() {
     assert!(reached("", true));
     assert!(!reached("http://images.example/b.raw", true));
     assert!(!reached("", false));
+}
+
+#[test]
+fn image_that_is_asked_for_again_on_a_lost_node_is_left_to_a_person() {
+    let host = |state: &str, image: &str, message: &str| {
+        serde_json::json!({
+            "spec": { "online": true, "image": { "url": image } },
+            "status": { "poweredOn": true, "operationalStatus": "error", "errorMessage": message, "provisioning": { "state": state } },
+        })
+    };
+    let (asked, said) = (
+        "http://images.example/a.raw",
+        "it is not known whether its removal has begun: to keep the system",
+    );
+    for (host, is_reached) in [
+        (host("deprovisioning", asked, said), true),
+        (host("deprovisioning", asked, "no response"), false),
+        (host("deprovisioning", "", said), false),
+        (host("provisioned", asked, said), false),
+    ] {
+        let world = World {
+            is_on: true,
+            disk: None,
+            ports: Vec::new(),
+            volumes: Vec::new(),
+            secrets: Vec::new(),
+            was_external: false,
+        };
+        assert_eq!(check(&of(&host, &world), &host, &world).is_ok(), is_reached, "{host}");
+    }
 }

@@ -42,6 +42,8 @@ pub(super) const IMAGES: [&str; 6] = [
 pub(super) const LOGINS: &str = "logins";
 /// That login.
 pub(super) const REGISTRY_LOGIN: &str = "user:canary-hunter2";
+/// An image that is booted from a virtual drive.
+pub(super) const LIVE: &str = "http://images.example/live.iso";
 /// Where the second image redirects to, in some stories.
 pub(super) const MIRROR: &str = "http://mirror.example/b.raw";
 
@@ -86,6 +88,10 @@ pub(super) enum Step {
     Disc(Value),
     /// What the drive of the machine does from now on.
     Drive(DriveFault),
+    /// What another builder of agents does from now on.
+    Builder(Builds),
+    /// The user deletes the image of the agent.
+    DeleteAgentImage,
     /// Another manager recorded that the host is serviced, and was replaced.
     LeftInService,
     Wait(Duration),
@@ -119,10 +125,33 @@ pub(super) enum IronicKind {
     Old,
 }
 
+/// Which agent a host boots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AgentKind {
+    /// That of Ironic.
+    Usual,
+    /// The configured one, with an image for each host.
+    Configured,
+    /// One that another builder makes for each host.
+    Built,
+}
+
+/// What another builder of agents does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Builds {
+    /// It serves each request.
+    Served,
+    /// It reports an error.
+    Failed,
+    /// It does not run.
+    Stopped,
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Story {
     pub(super) seed: u64,
     pub(super) ironic: IronicKind,
+    pub(super) agent: AgentKind,
     /// The members of the spec that the host is created with.
     pub(super) created: Value,
     pub(super) steps: Vec<Step>,
@@ -134,6 +163,9 @@ type Member = (&'static str, Vec<Value>);
 pub(super) fn image(url: &str) -> Value {
     if url == IMAGES[3] {
         return image_of_registry(LOGINS);
+    }
+    if url == LIVE {
+        return json!({ "url": url, "checksum": null, "checksumType": null, "format": "live-iso", "ociAuthSecretName": null });
     }
     json!({ "url": url, "checksum": "c".repeat(64), "checksumType": "sha256", "format": "raw", "ociAuthSecretName": null })
 }
@@ -558,6 +590,7 @@ impl Story {
         let mut story = Self {
             seed,
             ironic,
+            agent: AgentKind::Usual,
             created,
             steps,
         };

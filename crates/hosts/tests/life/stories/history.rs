@@ -91,6 +91,11 @@ pub(super) fn image(host: &Value) -> &str {
     host["spec"]["image"]["url"].as_str().unwrap_or_default()
 }
 
+/// Whether the image is booted from a virtual drive.
+pub(super) fn is_live(host: &Value) -> bool {
+    host["spec"]["image"]["format"] == "live-iso"
+}
+
 /// The deploy step that the host asks for; empty without one.
 pub(super) fn method(host: &Value) -> &str {
     host["spec"]["customDeploy"]["method"].as_str().unwrap_or_default()

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::goal::has_asked_volumes;
 use super::grammar::{OTHER_INSTANCE, REGISTRY_LOGIN};
 use super::history::{
-    History, by, has_power_error, image, is_deleting, is_detach_requested, is_external, is_hard_reboot_requested,
+    self, History, by, has_power_error, image, is_deleting, is_detach_requested, is_external, is_hard_reboot_requested,
     is_paused, is_reboot_requested, method, state,
 };
 
@@ -71,7 +71,7 @@ impl<'a> Order<'a> {
         }
     }
 
-    fn transition(&self) -> Option<&str> {
+    pub(super) fn transition(&self) -> Option<&str> {
         (self.part == "states/provision").then_some(self.target.as_str())
     }
 
@@ -249,12 +249,24 @@ fn of_deploying(order: &Order<'_>, host: &History) -> Option<&'static str> {
     if host.always(SLACK, is_deleting) {
         return Some("the host is being deleted");
     }
-    let source = order.node["instance_info"]["image_source"].as_str().unwrap_or_default();
+    // A live image is booted, and nothing is written.
+    let is_live = order.node["deploy_interface"] == "ramdisk";
+    let info = &order.node["instance_info"];
+    if is_live && info["image_source"].is_string() || !is_live && info["boot_iso"].is_string() {
+        return Some("the node names a live image and one for the disk");
+    }
+    let source = info[if is_live { "boot_iso" } else { "image_source" }]
+        .as_str()
+        .unwrap_or_default();
     let step = order.body["deploy_steps"][0]["step"].as_str().unwrap_or_default();
     if (order.node["deploy_interface"] == "custom-agent") == step.is_empty() {
         return Some("the deploy interface is not that of the deployment");
     }
-    let is_asked = |host: &Value| !by(source, step).is_empty() && image(host) == source && method(host) == step;
+    let is_asked = |host: &Value| {
+        // A deploy step takes precedence, and gets the live image as its own.
+        let is_kind = (history::is_live(host) && method(host).is_empty()) == is_live;
+        !by(source, step).is_empty() && image(host) == source && method(host) == step && is_kind
+    };
     (!host.ever(SLACK, is_asked)).then_some("the host does not name this image and deploy step")
 }
 
@@ -290,7 +302,15 @@ fn of_deployed_content(order: &Order<'_>, host: &History) -> Option<&'static str
         return None;
     }
     let drive = &order.body["configdrive"];
+    // A live image gets no config drive.
+    let is_live = order.node["deploy_interface"] == "ramdisk";
+    if is_live && drive.as_object().is_some_and(|drive| !drive.is_empty()) {
+        return Some("a live image gets a config drive");
+    }
     let has_content = |host: &Value| {
+        if is_live {
+            return true;
+        }
         let of = |field: &str| host["spec"][field]["name"].as_str();
         let (network, meta) = (of("networkData").map(origin), of("metaData").map(origin));
         drive.get("user_data").and_then(Value::as_str) == of("userData")

@@ -14,10 +14,12 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+use super::agents::{Builder, configured, violated_agents};
 use super::discs::{DriveNow, violated_discs};
 use super::goal::{self, World};
 use super::grammar::{
-    DATA, HOST, IMAGES, IronicKind, LOGINS, METHODS, MIRROR, NETWORK, OTHER_DATA, REGISTRY_LOGIN, Step, Story,
+    AgentKind, DATA, HOST, IMAGES, IronicKind, LOGINS, METHODS, MIRROR, NETWORK, OTHER_DATA, REGISTRY_LOGIN, Step,
+    Story,
 };
 use super::history::{History, annotation, by, is_deleting, is_external, is_paused};
 use super::judge::{Order, origin, violation};
@@ -117,27 +119,14 @@ pub(super) struct StoryRun {
     updates: Arc<Mutex<History>>,
     pub(super) discs: Arc<Mutex<History>>,
     violated: Arc<Mutex<Option<String>>>,
+    pub(super) builder: Builder,
     pub(super) marks: Arc<Mutex<Marks>>,
     pub(super) mac: String,
 }
 
 impl StoryRun {
     async fn start(story: &Story) -> Self {
-        let env = TestEnv::new(Setup {
-            seed: story.seed,
-            slots: 1,
-            newest: (story.ironic == IronicKind::Old).then(|| Microversion::minor(109)),
-            pace: Pace {
-                bmc: Duration::from_millis(300),
-                boot: Duration::from_secs(2),
-                work: Duration::from_secs(1),
-                ramdisk_timeout: Duration::from_secs(20),
-                power_sync: POWER_SYNC,
-                ..Pace::default()
-            },
-            data_images: story.steps.iter().any(|step| matches!(step, Step::Disc(_))),
-            ..Setup::default()
-        });
+        let env = TestEnv::new(setup(story));
         match story.ironic {
             IronicKind::Redirects => env.ironic.redirect_image(IMAGES[1], MIRROR),
             IronicKind::Converts => env.ironic.download_images(),
@@ -146,7 +135,8 @@ impl StoryRun {
         env.ironic.require_login("registry.example", REGISTRY_LOGIN);
         env.admit();
         let [history, settings, updates, discs] = std::array::from_fn(|_| Arc::<Mutex<History>>::default());
-        record_versions(&env, (&history, &settings, &updates, &discs));
+        let builder = Builder::start(&env, story.agent);
+        record_versions(&env, (&history, &settings, &updates, &discs), builder.recorder());
         let violated = Arc::<Mutex<Option<String>>>::default();
         let marks = Arc::new(Mutex::new(Marks {
             is_old: story.ironic == IronicKind::Old,
@@ -155,7 +145,7 @@ impl StoryRun {
         env.interceptor.observe(Self::judge(
             &env,
             (&history, &settings, &updates, &discs),
-            &violated,
+            (&violated, &builder),
             &marks,
         ));
         make_secrets(&env).await;
@@ -178,6 +168,7 @@ impl StoryRun {
             updates,
             discs,
             violated,
+            builder,
             marks,
             mac,
         }
@@ -186,9 +177,10 @@ impl StoryRun {
     fn judge(
         env: &TestEnv,
         (history, settings, updates, discs): Histories<'_>,
-        violated: &Arc<Mutex<Option<String>>>,
+        (violated, builder): (&Arc<Mutex<Option<String>>>, &Builder),
         marks: &Arc<Mutex<Marks>>,
     ) -> Arc<Observer> {
+        let agents = builder.history();
         let (found, versions, ironic) = (Arc::clone(violated), Arc::clone(history), env.ironic.clone());
         let (marks, unbegun, settings) = (Arc::clone(marks), env.interceptor.unbegun(), Arc::clone(settings));
         let (updates, discs) = (Arc::clone(updates), Arc::clone(discs));
@@ -200,6 +192,9 @@ impl StoryRun {
             order.assigned = marks.assigned;
             order.is_old = marks.is_old;
             if let Some(broken) = violation(&order, &versions.lock()) {
+                found.lock().get_or_insert(broken);
+            }
+            if let Some(broken) = violated_agents(&order, &versions.lock(), agents.as_ref()) {
                 found.lock().get_or_insert(broken);
             }
             let bios = ironic.machine_at(&address(HOST), |machine| machine.bios.clone());
@@ -241,6 +236,7 @@ impl StoryRun {
             return Ok(());
         }
         self.require_no_disc(story)?;
+        self.require_no_agent_image().await?;
         self.require_no_object().await
     }
 
@@ -276,13 +272,13 @@ impl StoryRun {
         }
         // The orders for the other host are not judged.
         let histories = (&self.history, &self.settings, &self.updates, &self.discs);
-        let unjudged = Self::judge(&self.env, histories, &Arc::default(), &self.marks);
+        let unjudged = Self::judge(&self.env, histories, (&Arc::default(), &self.builder), &self.marks);
         self.env.interceptor.observe(unjudged);
         let other = format!("redfish://{}/redfish/v1/Systems/1", bmc(HOST + 1));
         let other = json!({ "address": other, "credentialsName": "bmc-2" });
         self.env.host(HOST + 1, json!({ "bmc": other })).await;
         sleep(Duration::from_mins(10)).await;
-        let judge = Self::judge(&self.env, histories, &self.violated, &self.marks);
+        let judge = Self::judge(&self.env, histories, (&self.violated, &self.builder), &self.marks);
         self.env.interceptor.observe(judge);
         let other = self
             .env
@@ -372,6 +368,8 @@ impl StoryRun {
         let writes = |resource| self.env.cluster.audit().of(CONTROLLER_USER, "patch", resource);
         let of_host = || writes("baremetalhosts/status");
         let of_disc = || writes("dataimages/status");
+        let of_agent = || writes("preprovisioningimages") + writes("preprovisioningimages/status");
+        let before_of_agent = of_agent();
         let (before, before_of_disc, asked) = (of_host(), of_disc(), self.env.interceptor.log().asked.len());
         sleep(REST).await;
         self.require_unviolated()?;
@@ -381,7 +379,8 @@ impl StoryRun {
             goal::check(&goal, &host, &world).map_err(|differs| format!("it does not stay: {differs}"))?;
         }
         // What the host is blocked by comes first.
-        let is_judged = matches!(goal, goal::Goal::State(..)) && !goal::is_blocked(&host, &world);
+        let is_blocked = goal::is_blocked(&host, &world) || goal::is_undecided(&host);
+        let is_judged = matches!(goal, goal::Goal::State(..)) && !is_blocked;
         if is_judged && goal::check(&goal, &host, &world).is_ok() {
             let bios = self.env.machine(HOST, |machine| machine.bios.clone());
             unexplained_setting(&host, self.settings.lock().newest(), &bios)?;
@@ -395,9 +394,15 @@ impl StoryRun {
             asked.retain(|one| !one.starts_with("GET"));
             written_discs = written_discs.saturating_sub(1);
         }
-        if !goal::is_blocked(&host, &world) && (written > 0 || written_discs > 0 || !asked.is_empty()) {
+        let mut written_agents = of_agent() - before_of_agent;
+        if is_deleting(&self.builder.newest()) {
+            written_agents = written_agents.saturating_sub(1);
+        }
+        let is_written = written > 0 || written_discs > 0 || written_agents > 0;
+        if !goal::is_blocked(&host, &world) && (is_written || !asked.is_empty()) {
             return Err(format!(
-                "a host at rest is written {written} times, and its DataImage too often {written_discs} times: {asked:?}"
+                "a host at rest is written {written} times, its DataImage too often {written_discs} times, and its agent \
+                 too often {written_agents} times: {asked:?}"
             ));
         }
         // The images of spec and status are compared by their URLs, with a login in them.
@@ -441,8 +446,33 @@ impl StoryRun {
     }
 }
 
+/// The world of a story.
+fn setup(story: &Story) -> Setup {
+    Setup {
+        seed: story.seed,
+        slots: 1,
+        newest: (story.ironic == IronicKind::Old).then(|| Microversion::minor(109)),
+        pace: Pace {
+            bmc: Duration::from_millis(300),
+            boot: Duration::from_secs(2),
+            work: Duration::from_secs(1),
+            ramdisk_timeout: Duration::from_secs(20),
+            power_sync: POWER_SYNC,
+            ..Pace::default()
+        },
+        data_images: story.steps.iter().any(|step| matches!(step, Step::Disc(_))),
+        agent_images: configured(story.agent),
+        unserved: story.agent != AgentKind::Usual,
+        ..Setup::default()
+    }
+}
+
 /// Records each version of the host and of its firmware objects that the API server stores.
-fn record_versions(env: &TestEnv, (history, settings, updates, discs): Histories<'_>) {
+fn record_versions(
+    env: &TestEnv,
+    (history, settings, updates, discs): Histories<'_>,
+    record_agent: impl Fn(&Value, bool) + Send + 'static,
+) {
     let (versions, of_settings, of_updates) = (Arc::clone(history), Arc::clone(settings), Arc::clone(updates));
     let of_discs = Arc::clone(discs);
     env.cluster.observe_writes(move |write| {
@@ -451,6 +481,7 @@ fn record_versions(env: &TestEnv, (history, settings, updates, discs): Histories
             Some("HostFirmwareSettings") => &of_settings,
             Some("HostFirmwareComponents") => &of_updates,
             Some("DataImage") => &of_discs,
+            Some("PreprovisioningImage") => return record_agent(write.object, write.deleted),
             _ => return,
         };
         if write.object["metadata"]["name"] == name(HOST) {
@@ -483,8 +514,11 @@ async fn make_secrets(env: &TestEnv) {
     .await;
 }
 
-/// The URL of the image on the disk, before a redirect, and the deploy step that installed it.
+/// The URL of the live image that the machine boots, or of the image on the disk, before a redirect, and the deploy step that installed it.
 fn disk(machine: &mut Machine) -> Option<String> {
+    if let Some(live) = &machine.live {
+        return Some(live.source.clone());
+    }
     let disk = machine.disk.as_ref()?;
     let source = if disk.source == MIRROR { IMAGES[1] } else { &disk.source };
     Some(by(source, disk.step.as_deref().unwrap_or_default()))

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::discs::DriveFault;
-use super::grammar::{HOST, Login, OTHER_INSTANCE, OWN_MAC, Step, WriteFault};
+use super::grammar::{Builds, HOST, Login, OTHER_INSTANCE, OWN_MAC, Step, WriteFault};
 use super::run::{POWER_SYNC, StoryRun};
 use crate::env::{CONTROLLER_USER, PASSWORD, name};
 
@@ -53,6 +53,8 @@ impl StoryRun {
             Step::Firmware(updates) => env.machine(HOST, |machine| machine.firmware_updates = *updates),
             Step::Disc(wanted) => self.ask_disc(wanted).await,
             Step::Drive(fault) => self.drive(*fault),
+            Step::Builder(builds) => self.builder.change(*builds),
+            Step::DeleteAgentImage => self.delete_agent_image().await,
             Step::Assign => self.assign(true).await,
             Step::OperatorReboot => self.order("power", &json!({ "target": "rebooting" })).await,
             Step::PowerButton => env.machine(HOST, |machine| machine.press_power_button()),
@@ -263,6 +265,7 @@ impl StoryRun {
         }
         self.assign(false).await;
         self.drive(DriveFault::None);
+        self.builder.change(Builds::Served);
         self.repair_settings().await;
         self.repair_updates().await;
     }
