@@ -42,15 +42,17 @@ test: tools ## all tests and scripts, with a forecast, progress and one summary;
 	@echo "make test: unit, property and conformance tests, sweeps of faults, and the scripts of e2e/scenarios"
 	@cargo run --locked --bin run-tests -- --record $(CACHE)/test-times.tsv --estimate crates/proof/run-tests/estimate.tsv
 
-# STORIES: FIRST-LAST; the first ones are in `make test`. HISTORIES: their number.
+# STORIES, SWITCH_STORIES: FIRST-LAST; the first ones are in `make test`. HISTORIES: their number.
 STORIES ?= 200-2000
+SWITCH_STORIES ?= 30-600
 HISTORIES ?= 2000
 .PHONY: test-long
 # Fails if the filter before it matches no test.
 ONE_TEST = tee /dev/stderr | grep -c '^test result: ok. [1-9]' >/dev/null
 test-long: .SHELLFLAGS = -o pipefail -c
-test-long: tools ## the generated runs that `make test` has a part of: stories of a host, histories of addresses (STORIES, HISTORIES)
-	METAL3_HOSTS_STORIES=$(STORIES) cargo test --workspace --locked --test life -- generated_stories | $(ONE_TEST)
+test-long: tools ## the generated runs that `make test` has a part of: stories of a host and of switches, histories of addresses (STORIES, SWITCH_STORIES, HISTORIES)
+	METAL3_HOSTS_STORIES=$(STORIES) METAL3_SWITCH_STORIES=$(SWITCH_STORIES) \
+	  cargo test --workspace --locked --test life -- generated_stories | $(ONE_TEST)
 	IPAM_SEEDS=$(HISTORIES) cargo test --workspace --locked --lib -- no_random_history | $(ONE_TEST)
 
 # TARGET: names of targets. Optimised, with the checks of arithmetic that tests have.

@@ -32,6 +32,7 @@ mod seeds;
 mod stories;
 mod subscriptions;
 mod switch_faults;
+mod switch_stories;
 mod switches;
 mod tenants;
 mod unserved;
