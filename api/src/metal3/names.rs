@@ -15,6 +15,9 @@ pub const STATUS_ANNOTATION: &str = "baremetalhost.metal3.io/status";
 /// The instance that the node of a moved host still serves: the UID of the host in the former cluster. A node that serves it
 /// may be erased for the host.
 pub const FORMER_INSTANCE_ANNOTATION: &str = "baremetalhost.metal3.io/former-instance";
+/// The configured Ironic in which this program registers the node of the host, or did. Requests about the host go there, whatever
+/// [`IRONIC_LABEL`] says.
+pub const REGISTERED_IN_ANNOTATION: &str = "baremetalhost.metal3.io/registered-in";
 /// One reboot or, followed by `/` and a key, the host stays off until the client removes the annotation.
 pub const REBOOT_ANNOTATION: &str = "reboot.metal3.io";
 /// Prefix of the annotations that keep a host powered off.
@@ -37,6 +40,8 @@ pub const AGENT_IMAGE_BUILDER_ANNOTATION: &str = "preprovisioningimage.metal3.io
 pub const ENVIRONMENT_LABEL: &str = "environment.metal3.io";
 /// Value of [`ENVIRONMENT_LABEL`].
 pub const ENVIRONMENT_BAREMETAL: &str = "baremetal";
+/// Names the configured Ironic that a host is registered in, while it has no node in another one. Without it: the first one.
+pub const IRONIC_LABEL: &str = "baremetalhost.metal3.io/ironic";
 /// Failure domain of a host; a claim prefers hosts of its own failure domain.
 pub const FAILURE_DOMAIN_LABEL: &str = "infrastructure.cluster.x-k8s.io/failure-domain";
 /// Keeps a released host for the next machine of the same owner.

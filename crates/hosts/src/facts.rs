@@ -21,6 +21,7 @@ use metal3_ironic::model::port::Port;
 use metal3_ironic::slots::SlotState;
 use metal3_runtime::plan::Observed;
 
+use crate::ironics::{Located, Names};
 use crate::settings::Settings;
 
 mod agent_image;
@@ -40,6 +41,10 @@ pub use requested::{CleaningOrder, CleaningProgress, NodeMark, RefusedReports, R
 /// Everything that a decision may depend on.
 #[derive(Debug, Clone)]
 pub struct Facts<'a> {
+    /// The names of the configured Ironics.
+    pub ironics: &'a Names,
+    /// Which of them has the node of the host, if nothing records it.
+    pub located: &'a Located,
     /// The host.
     pub host: &'a BareMetalHost,
     /// How fresh the observation of the host is.

@@ -10,6 +10,7 @@ pub mod agent_image;
 pub mod data_image;
 pub mod facts;
 pub mod ironic_resource;
+pub mod ironics;
 pub mod live;
 pub mod names;
 pub mod needs;

@@ -13,7 +13,9 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::{Client, Error};
 use metal3_runtime::cache::Key;
 use metal3_runtime::guard::GuardStatus;
+use metal3_runtime::plan::{Observed, UnknownReason};
 
+use crate::ironics::{Choice, Ironics, Wish, choose};
 use crate::node::name;
 use crate::plan::object::recorded_node_id;
 
@@ -68,9 +70,15 @@ impl Reading<GoManager> {
     }
 }
 
+/// A node of a host, with the Ironic that has it.
+pub(crate) struct OwnNode {
+    pub(crate) node: Node,
+    pub(crate) ironic: Client,
+}
+
 /// The node of a host.
 pub(crate) enum Search {
-    Own(Box<Node>),
+    Own(Box<OwnNode>),
     /// The host records another's node, and none has its name.
     Foreign,
     Absent,
@@ -78,40 +86,73 @@ pub(crate) enum Search {
 
 /// Searches the nodes of hosts.
 pub(crate) struct NodeSearch {
-    pub(crate) ironic: Client,
+    pub(crate) ironics: Ironics,
     /// Whether a node is a host's also by the host's name without the namespace.
     pub(crate) plain_node_names: bool,
 }
 
 impl NodeSearch {
+    /// Searches in the Ironic of the host; in all of them when nothing says which one that is.
+    pub(crate) async fn find(&self, key: &HostKey, host: Option<&BareMetalHost>) -> Result<Search, Error> {
+        let not_read = Observed::Unknown(UnknownReason::NotRead);
+        let wish = host.map(Wish::of);
+        let choice = wish.map(|wish| choose(self.ironics.names(), &wish, &not_read));
+        let asked: Vec<&Client> = match &choice {
+            None | Some(Choice::Search) => self.ironics.iter().map(|(_, client)| client).collect(),
+            Some(choice) => match choice.asked().and_then(|name| self.ironics.client(name)) {
+                Some(client) => vec![client],
+                None => return Err(not_configured()),
+            },
+        };
+        let mut is_foreign = false;
+        for ironic in asked {
+            match self.find_in(ironic, key, host).await? {
+                Search::Own(node) => return Ok(Search::Own(node)),
+                Search::Foreign => is_foreign = true,
+                Search::Absent => {}
+            }
+        }
+        Ok(if is_foreign { Search::Foreign } else { Search::Absent })
+    }
+
     /// Searches by the UUID that the host records, then by name. A node is the host's only by its name: the status may be
     /// written by a user.
-    pub(crate) async fn find(&self, key: &HostKey, host: Option<&BareMetalHost>) -> Result<Search, Error> {
+    async fn find_in(&self, ironic: &Client, key: &HostKey, host: Option<&BareMetalHost>) -> Result<Search, Error> {
+        let own = |node: Node| {
+            Search::Own(Box::new(OwnNode {
+                node,
+                ironic: ironic.clone(),
+            }))
+        };
         let recorded = host.and_then(|host| NodeUuid::parse(recorded_node_id(host)).ok());
         let recorded = match recorded {
-            Some(uuid) => self.get(NodeRef::Uuid(uuid)).await?,
+            Some(uuid) => get(ironic, NodeRef::Uuid(uuid)).await?,
             None => None,
         };
         let is_own =
             |node: &Node| host.is_some_and(|host| name::is_of_host(host, node.name.as_deref(), self.plain_node_names));
         let is_foreign = match recorded {
-            Some(node) if is_own(&node) => return Ok(Search::Own(Box::new(node))),
+            Some(node) if is_own(&node) => return Ok(own(node)),
             Some(_) => true,
             None => false,
         };
         // Without a host, a node with the plain name may be of any namespace.
         let plain = host.filter(|_| self.plain_node_names).and_then(name::plain);
         for name in std::iter::once(ironic_node(key)).chain(plain) {
-            let node = self.get(NodeRef::Name(name.clone())).await?;
+            let node = get(ironic, NodeRef::Name(name.clone())).await?;
             if let Some(node) = node.filter(|node| name::is_named(node.name.as_deref(), &name)) {
-                return Ok(Search::Own(Box::new(node)));
+                return Ok(own(node));
             }
         }
         Ok(if is_foreign { Search::Foreign } else { Search::Absent })
     }
 
     /// The node of a host, for an object whose status shows why it is not known.
-    pub(crate) async fn read(&self, key: Option<&HostKey>, host: Option<&BareMetalHost>) -> Reading<Option<Box<Node>>> {
+    pub(crate) async fn read(
+        &self,
+        key: Option<&HostKey>,
+        host: Option<&BareMetalHost>,
+    ) -> Reading<Option<Box<OwnNode>>> {
         let Some(key) = key else {
             return Reading::Failed("it names no valid host".to_owned());
         };
@@ -122,12 +163,19 @@ impl NodeSearch {
             Err(error) => Reading::failed(&error),
         }
     }
+}
 
-    async fn get(&self, node: NodeRef) -> Result<Option<Node>, Error> {
-        match self.ironic.send(&node::get(&node)).await {
-            Ok(response) => Ok(Some(response.value)),
-            Err(Error::NotFound(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
+fn not_configured() -> Error {
+    Error::NotReady {
+        operation: "read a node",
+        reason: "the Ironic of the host is not configured".to_owned(),
+    }
+}
+
+async fn get(ironic: &Client, node: NodeRef) -> Result<Option<Node>, Error> {
+    match ironic.send(&node::get(&node)).await {
+        Ok(response) => Ok(Some(response.value)),
+        Err(Error::NotFound(_)) => Ok(None),
+        Err(error) => Err(error),
     }
 }

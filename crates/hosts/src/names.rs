@@ -80,6 +80,14 @@ pub mod reason {
         pub(crate) IRONIC_LOGIN_REFUSED = "IronicLoginRefused";
         /// Condition: this program and Ironic do not trust each other's certificate.
         pub(crate) IRONIC_NOT_TRUSTED = "IronicNotTrusted";
+        /// Condition: the host names an Ironic that is not configured.
+        pub(crate) IRONIC_UNKNOWN = "IronicUnknown";
+        /// Condition: the Ironic with the node of the host is not configured any more.
+        pub(crate) IRONIC_NOT_CONFIGURED = "IronicNotConfigured";
+        /// Condition: the host names another Ironic than the one with its node.
+        pub(crate) IRONIC_CHANGE_REFUSED = "IronicChangeRefused";
+        /// Condition: nothing records which Ironic has the node, and not all can be searched.
+        pub(crate) NODE_NOT_LOCATED = "NodeNotLocated";
 
         // Events.
         pub(crate) DISCOVERED = "Discovered";

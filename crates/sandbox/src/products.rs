@@ -110,7 +110,7 @@ impl Products {
         let parts = Parts {
             client: client.clone(),
             caches: caches.clone(),
-            ironic: self.ironic.clone(),
+            ironics: self.ironic.clone().into(),
             permit: Arc::new(|| Ok(())),
             clock: Arc::clone(&self.clock),
             events,

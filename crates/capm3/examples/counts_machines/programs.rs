@@ -87,7 +87,7 @@ fn start_hosts(environment: &Environment<'_>, tasks: &mut JoinSet<()>) {
     let parts = HostParts {
         client: client.clone(),
         caches: caches.clone(),
-        ironic: environment.ironic.clone(),
+        ironics: environment.ironic.clone().into(),
         permit: Arc::new(|| Ok(())),
         clock: Arc::clone(environment.clock),
         events,

@@ -25,7 +25,6 @@ use std::time::Duration;
 use metal3_api::metal3::names::DATA_IMAGE_FINALIZER;
 use metal3_api::metal3::v1alpha1::DataImage;
 use metal3_domain::clock::Clock;
-use metal3_ironic::Client;
 use metal3_runtime::cache::{Identity, Key};
 use metal3_runtime::events::{EventRecorder, Importance};
 use metal3_runtime::metrics::Metrics;
@@ -35,6 +34,7 @@ use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::{Writer, Written};
 use serde_json::Value;
 
+use crate::ironics::Ironics;
 use crate::live::{GoManagerCheck, NodeSearch, Reading};
 use crate::names::disc_reason::LEFT;
 use crate::names::wait_reason::OBJECT_UNREADABLE;
@@ -54,8 +54,8 @@ const STEPS: usize = 8;
 pub struct Parts {
     /// The caches of the controller of hosts: hosts and DataImages.
     pub of_hosts: HostCaches,
-    /// The Ironic client.
-    pub ironic: Client,
+    /// The Ironics.
+    pub ironics: Ironics,
     /// Whether a Go manager runs now.
     pub go_manager: GoManagerCheck,
     /// Whether a node is a host's also by the host's name without the namespace.
@@ -85,7 +85,7 @@ pub fn controller(parts: Parts, writer: Writer<DataImages>) -> Controller<DataIm
         cache: cache.clone(),
         observer: Observer {
             nodes: NodeSearch {
-                ironic: parts.ironic,
+                ironics: parts.ironics,
                 plain_node_names: parts.plain_node_names,
             },
             go_manager: parts.go_manager,

@@ -10,7 +10,7 @@ use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::write::{NoCache, Writer};
 
 use super::facts::{Bar, DriveState, DriveUse, Facts, HostView, NodeView, Read, Start};
-use crate::live::{GoManagerCheck, NodeSearch, Reading, host_key};
+use crate::live::{GoManagerCheck, NodeSearch, OwnNode, Reading, host_key};
 use crate::needs::DataImages;
 use crate::node::drive::{Drive, may_run_agent, runs_from_disc};
 use crate::plan::object::is_moving;
@@ -25,7 +25,7 @@ pub(super) struct Observer {
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) host: Option<BareMetalHost>,
-    node: Option<Node>,
+    node: Option<OwnNode>,
 }
 
 impl Observer {
@@ -59,8 +59,8 @@ impl Observer {
         match self.nodes.read(host_key(key).as_ref(), found.host.as_ref()).await {
             Reading::Known(Some(node)) => {
                 let view = NodeView::Present {
-                    is_locked: node.reservation.is_some(),
-                    drive: drive_use(&node),
+                    is_locked: node.node.reservation.is_some(),
+                    drive: drive_use(&node.node),
                 };
                 found.node = Some(*node);
                 Reading::Known(view)
@@ -72,11 +72,11 @@ impl Observer {
     }
 
     async fn drive(&self, found: &Found) -> Reading<DriveState> {
-        let Some(node) = &found.node else {
+        let Some(OwnNode { node, ironic }) = &found.node else {
             return Reading::NotRead;
         };
         let call = hardware::virtual_media(&NodeRef::from(&node.uuid));
-        match self.nodes.ironic.send(&call).await {
+        match ironic.send(&call).await {
             Ok(media) => Reading::Known(DriveState::Known(Drive::of(&media.value, node))),
             // Another Ironic or another driver reads it, and nothing else.
             Err(Error::Invalid(_) | Error::TooOld { .. }) => Reading::Known(DriveState::Unsupported),

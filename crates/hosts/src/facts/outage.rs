@@ -2,9 +2,13 @@
 
 use metal3_api::meta::Time;
 
+use crate::ironics::Name;
+
 /// Ironic serves no request of this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outage {
+    /// The name of the Ironic, if it is one of several.
+    pub ironic: Option<Name>,
     /// Why.
     pub kind: OutageKind,
     /// The start.

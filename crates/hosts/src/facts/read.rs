@@ -5,6 +5,8 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 /// A read that a plan needs. Each is live, whatever a cache contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Read {
+    /// In which of the configured Ironics the node is: by `status.provisioning.ID` and by name. The first: the others depend on it.
+    Ironic,
     /// The node: by `status.provisioning.ID`, then `namespace~name`, plain name (`--adopt-plain-node-names`), boot MAC
     /// address. If any of these reads fails, the node stays unknown.
     Node,
@@ -74,7 +76,8 @@ impl Read {
             Self::Bios => Some("read BIOS settings"),
             Self::Versions => Some("read firmware versions"),
             Self::Drive => Some("read virtual drive"),
-            Self::Host
+            Self::Ironic
+            | Self::Host
             | Self::DataImage
             | Self::Credentials
             | Self::UserData

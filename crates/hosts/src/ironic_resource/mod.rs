@@ -1,4 +1,4 @@
-//! Follows the `Ironic` resource that `IRONIC_NAME` names: where requests go, with which login and trust, and whether
+//! Follows an `Ironic` resource that `IRONIC_NAME` names: where requests go, with which login and trust, and whether
 //! any is sent.
 //!
 //! Invariants:
@@ -14,6 +14,7 @@ mod destination;
 mod follow;
 mod resource;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
@@ -40,23 +41,43 @@ pub struct Followed {
     pub login_in_clear: bool,
 }
 
-/// The caches of the resource and of the Secrets next to it.
+/// The caches of the resources of a namespace and of the Secrets next to them.
 #[derive(Clone, Default)]
 pub struct Caches {
     ironics: SharedCache<Ironic>,
     secrets: SharedCache<PartialObjectMeta<Secret>>,
 }
 
-impl Caches {
-    /// The watches of the namespace of the resource. The caller runs them together with [`follow`].
+/// The caches of all namespaces with a resource.
+#[derive(Default)]
+pub struct AllCaches(BTreeMap<String, Caches>);
+
+impl AllCaches {
+    /// The watches of the namespaces of these resources. The caller runs them together with [`follow`].
     #[must_use]
-    pub fn watches(&self, config: &WatchConfig, followed: &Followed) -> WatchSet<IronicResource> {
-        let config = WatchConfig {
-            scope: Scope::namespace(&followed.resource.namespace),
-            ..config.clone()
-        };
-        WatchSet::new(&config)
-            .optional(&self.ironics)
-            .optional_metadata(&self.secrets)
+    pub fn watches(&mut self, config: &WatchConfig, all: &[Followed]) -> WatchSet<IronicResource> {
+        for followed in all {
+            self.0.entry(followed.resource.namespace.clone()).or_default();
+        }
+        let mut watches = WatchSet::new(config);
+        for (namespace, caches) in &self.0 {
+            let config = WatchConfig {
+                scope: Scope::namespace(namespace),
+                ..config.clone()
+            };
+            let of_namespace = WatchSet::<IronicResource>::new(&config);
+            watches = watches.chain(
+                of_namespace
+                    .optional(&caches.ironics)
+                    .optional_metadata(&caches.secrets),
+            );
+        }
+        watches
+    }
+
+    /// The caches of the namespace of a resource, which is watched.
+    #[must_use]
+    pub fn of(&self, followed: &Followed) -> Option<Caches> {
+        self.0.get(&followed.resource.namespace).cloned()
     }
 }

@@ -6,6 +6,7 @@ use metal3_runtime::work::Next;
 
 use crate::facts::{FoundNode, NodeFreshness, Read};
 use crate::plan::deletion::{delete_node, report_left_node};
+use crate::plan::ironic;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::state::check_refused;
 use crate::plan::wait;
@@ -72,5 +73,7 @@ pub(crate) fn handle_detached(planner: &mut Planner<'_>) -> PlanResult<()> {
         Observed::Absent => planner.require_no_creation()?,
     }
     planner.draft.status.operational_status = OperationalStatus::Detached;
-    Err(Decision::Wait(done))
+    // Another Ironic that the label names may be recorded now.
+    let waits_for_end = planner.withheld.as_ref().is_some_and(ironic::is_change_refused);
+    Err(Decision::Wait(if waits_for_end { Next::Requeue } else { done }))
 }

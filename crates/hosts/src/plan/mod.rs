@@ -1,6 +1,6 @@
 //! The decision for a host, from facts alone.
 //!
-//! Planning runs in layers: paused or moving, missing metadata, deletion, detachment, and then the host's state. Each
+//! Planning runs in layers: paused or moving, the Ironic of the host, missing metadata, deletion, detachment, and then the host's state. Each
 //! layer may end the decision. The writes are ordered: requests and other objects, then the host, then its status. A
 //! write of the host postpones the write of its status, because it changes the precondition. Metrics and the busy-host
 //! slot come last.
@@ -17,6 +17,7 @@ pub(crate) mod disc;
 mod disc_report;
 pub(crate) mod error;
 mod firmware_record;
+mod ironic;
 pub(crate) mod object;
 pub(crate) mod outage;
 mod ownership;
@@ -85,6 +86,7 @@ pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
 
 fn decide(planner: &mut Planner<'_>) -> PlanResult {
     object::check_paused(planner)?;
+    ironic::require(planner)?;
     restore::restore(planner)?;
     object::complete_object(planner)?;
     deletion::handle_deletion(planner)?;

@@ -45,6 +45,10 @@ pub(crate) fn report(planner: &mut Planner<'_>) -> PlanResult<()> {
 
 /// The report of an outage; that which the host has already, if it says the same.
 pub(crate) fn withheld(planner: &Planner<'_>, outage: &Outage, advice: &str) -> Withheld {
+    let ironic = match &outage.ironic {
+        Some(name) => format!("Ironic {name:?}"),
+        None => "Ironic".to_owned(),
+    };
     let (reason, fact) = match outage.kind {
         OutageKind::NotReady => {
             return Withheld {
@@ -52,15 +56,18 @@ pub(crate) fn withheld(planner: &Planner<'_>, outage: &Outage, advice: &str) -> 
                 message: public_text(&format!("{}{advice}", outage.reason)),
             };
         }
-        OutageKind::Unreachable => (reason::IRONIC_UNREACHABLE, "Ironic is unreachable"),
-        OutageKind::Login => (reason::IRONIC_LOGIN_REFUSED, "Ironic refuses the login of this program"),
+        OutageKind::Unreachable => (reason::IRONIC_UNREACHABLE, format!("{ironic} is unreachable")),
+        OutageKind::Login => (
+            reason::IRONIC_LOGIN_REFUSED,
+            format!("{ironic} refuses the login of this program"),
+        ),
         OutageKind::Certificate => (
             reason::IRONIC_NOT_TRUSTED,
-            "this program and Ironic do not trust each other's certificate",
+            format!("this program and {ironic} do not trust each other's certificate"),
         ),
     };
     let is_same = |held: &&Condition| {
-        held.reason == reason.as_str() && held.message.starts_with(fact) && held.message.ends_with(advice)
+        held.reason == reason.as_str() && held.message.starts_with(&fact) && held.message.ends_with(advice)
     };
     let recorded = held(planner.host()).filter(is_same);
     let message = recorded.map_or_else(
@@ -76,9 +83,9 @@ pub(crate) fn change(planner: &Planner<'_>) -> Option<MergePatch> {
     if !planner.may_report {
         return None;
     }
-    let is_outage = |reason: &str| REASONS.iter().any(|one| one.as_str() == reason);
-    let recorded = held(planner.host()).filter(|held| is_outage(&held.reason));
-    let withheld = planner.withheld.as_ref().filter(|one| is_outage(one.reason.as_str()));
+    let is_reported = |reason: &str| REASONS.iter().any(|one| one.as_str() == reason);
+    let recorded = held(planner.host()).filter(|held| is_reported(&held.reason));
+    let withheld = planner.withheld.as_ref().filter(|one| is_reported(one.reason.as_str()));
     if recorded.map(|held| (held.reason.as_str(), held.message.as_str()))
         == withheld.map(|one| (one.reason.as_str(), one.message.as_str()))
     {
@@ -93,8 +100,9 @@ pub(crate) fn change(planner: &Planner<'_>) -> Option<MergePatch> {
     Changes::between(&document(planner.host()), &document(&host)).status
 }
 
-/// The reasons of an outage.
-const REASONS: [Reason; 3] = [
+/// The reasons of an outage, and of a label that is refused.
+const REASONS: [Reason; 4] = [
+    reason::IRONIC_CHANGE_REFUSED,
     reason::IRONIC_UNREACHABLE,
     reason::IRONIC_LOGIN_REFUSED,
     reason::IRONIC_NOT_TRUSTED,

@@ -28,6 +28,7 @@ use super::ironic_session::IronicSession;
 use super::metrics::HostMetrics;
 use super::observations::{Observations, ObservedSecret};
 use super::refusals::Refusals;
+use super::sessions::Sessions;
 use super::unanswered::Unanswered;
 use crate::action::{Action, Plan};
 use crate::facts::Read;
@@ -40,7 +41,9 @@ pub type Permit = Arc<dyn Fn() -> Result<(), WriteBlocked> + Send + Sync>;
 pub(super) struct Executor<'a> {
     pub(super) key: &'a Key,
     pub(super) caches: &'a Caches,
-    pub(super) ironic: &'a IronicSession,
+    pub(super) ironics: &'a Sessions,
+    /// The one that serves the host, if that is known.
+    pub(super) ironic: Option<&'a IronicSession>,
     pub(super) index: &'a HostIndex,
     pub(super) refusals: &'a Refusals,
     pub(super) unanswered: &'a Unanswered,
@@ -273,7 +276,7 @@ impl Executor<'_> {
                 self.refusals.forget_last(self.key);
                 observed.refused = None;
             }
-            Action::ReleaseSlot => self.ironic.release_slot(self.key),
+            Action::ReleaseSlot => self.ironics.release_slot(self.key),
         }
         Ok(Outcome::Done)
     }

@@ -17,6 +17,7 @@ use super::act::{Executor, Outcome};
 use super::discs::{is_about_disc, is_final, text};
 use super::observations::Observations;
 use super::observer::Observer;
+use super::send::chosen;
 use crate::action::Action;
 use crate::facts::{DiscFacts, DiscRefusal, DriveView, FoundNode};
 use crate::names::disc_reason::{EJECTED, INSERTED};
@@ -69,7 +70,10 @@ impl Observer {
         };
         let node = Arc::clone(node);
         let call = hardware::virtual_media(&NodeRef::Uuid(node.uuid.clone()));
-        let view = match self.ironic.read(observed.send_permit.as_ref(), &call).await {
+        let view = match chosen(observed.ironic.as_ref())?
+            .read(observed.send_permit.as_ref(), &call)
+            .await
+        {
             Ok(media) => DriveView::Known(Drive::of(&media, &node)),
             Err(error) if is_final(&error) => DriveView::Unsupported(text(&error)),
             // Ironic has just answered about the node, so its BMC is the reason.

@@ -1,5 +1,6 @@
 //! Metrics of hosts and of Ironic that a scrape reads: states, errors, the deprovision budget, requests to Ironic and the
-//! change feed. None has a label with text of an object or of Ironic.
+//! change feed. None has a label with text of an object or of
+//! Ironic; that of one Ironic of several is its name in the configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,38 +10,22 @@ use chrono::{DateTime, Utc};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, OperationalStatus, ProvisioningState as State};
 use metal3_domain::clock::Clock;
 use metal3_domain::objectives::{NEW, Subject};
-use metal3_ironic::statistics::{BOUNDS, Statistics};
 use metal3_runtime::cache::{Change, Key, SharedCache};
 use metal3_runtime::metrics::{Metrics, StateRecorder};
 use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet};
 use prometheus_client::metrics::MetricType;
 
 use super::budget::DeprovisionBudget;
 use super::index::HostIndex;
-use super::ironic_session::IronicSession;
+use super::ironic_gauges;
+use super::sessions::Sessions;
 use crate::names::{HELD, reason};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByError {
     error_type: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByMethod {
-    method: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByEnding {
-    method: &'static str,
-    result: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ByVersion {
-    microversion: String,
 }
 
 const fn error_name(error: ErrorType) -> &'static str {
@@ -57,7 +42,7 @@ const fn error_name(error: ErrorType) -> &'static str {
 
 /// The sources of the metrics.
 pub(super) struct Gauges {
-    ironic: IronicSession,
+    ironics: Sessions,
     index: HostIndex,
     budget: DeprovisionBudget,
     clock: Arc<dyn Clock>,
@@ -96,7 +81,7 @@ impl Gauges {
     pub(super) fn register(
         metrics: &Metrics,
         hosts: &SharedCache<BareMetalHost>,
-        (ironic, index, budget): (IronicSession, HostIndex, DeprovisionBudget),
+        (ironics, index, budget): (Sessions, HostIndex, DeprovisionBudget),
         clock: Arc<dyn Clock>,
     ) {
         let states = metrics.states(Subject::Host, Arc::clone(&clock));
@@ -104,7 +89,7 @@ impl Gauges {
         let follower = Arc::clone(&problems);
         hosts.subscribe(move |change| note(change, &states, &mut follower.lock()));
         metrics.collect(Box::new(Self {
-            ironic,
+            ironics,
             index,
             budget,
             clock,
@@ -172,22 +157,7 @@ impl Collector for Gauges {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         self.errors(&mut encoder)?;
         self.budget(&mut encoder)?;
-        requests(&mut encoder, &self.ironic.statistics())?;
-        if let Some(lag) = self.ironic.lag() {
-            let help = "Seconds since the last completed poll of Ironic began, in the process that leads";
-            let name = "metal3_ironic_feed_lag_seconds";
-            let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-            metric.encode_gauge(&lag.as_secs_f64())?;
-        }
-        if let Some(microversion) = self.ironic.microversion() {
-            let labels = ByVersion {
-                microversion: microversion.to_string(),
-            };
-            let help = "API version in use with Ironic";
-            let mut metric = encoder.encode_descriptor("metal3_ironic", help, None, MetricType::Info)?;
-            metric.encode_info(&labels)?;
-        }
-        Ok(())
+        ironic_gauges::encode(&mut encoder, &self.ironics)
     }
 }
 
@@ -237,37 +207,6 @@ impl Gauges {
         }
         Ok(())
     }
-}
-
-fn requests(encoder: &mut DescriptorEncoder<'_>, statistics: &Statistics) -> Result<(), fmt::Error> {
-    let help = "Requests to Ironic, by method and result";
-    let mut metric = encoder.encode_descriptor("metal3_ironic_requests", help, None, MetricType::Counter)?;
-    for ((method, ending), requests) in &statistics.requests {
-        let by = ByEnding {
-            method: method.name(),
-            result: ending.name(),
-        };
-        metric
-            .encode_family(&by)?
-            .encode_counter::<NoLabelSet, u64, u64>(requests, None)?;
-    }
-    let (name, help) = (
-        "metal3_ironic_request_seconds",
-        "Seconds a request to Ironic took, by method",
-    );
-    let mut metric = encoder.encode_descriptor(name, help, None, MetricType::Histogram)?;
-    for (method, latency) in &statistics.latencies {
-        let by = ByMethod { method: method.name() };
-        let bounds = BOUNDS.into_iter().chain([f64::INFINITY]);
-        let buckets: Vec<(f64, u64)> = bounds.zip(latency.buckets).collect();
-        metric.encode_family(&by)?.encode_histogram::<NoLabelSet>(
-            latency.total.as_secs_f64(),
-            latency.count,
-            &buckets,
-            None,
-        )?;
-    }
-    Ok(())
 }
 
 /// Metrics are floating-point numbers.

@@ -1,10 +1,11 @@
-//! The connection of this process to Ironic: requests, the change feed and the busy-host slots.
+//! The connection of this process to one Ironic: requests, the change feed and the busy-host slots.
 //!
 //! The response to a request is newer than the feed. The effect of a request without the node in its response is
 //! observed with the next poll of the feed. Both are compared on the monotonic clock of this process.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use metal3_api::meta::Time;
@@ -25,24 +26,54 @@ use tokio_util::sync::CancellationToken;
 
 use super::index::HostIndex;
 use super::refusals::Refusals;
+use super::seats::{Seat, Seats};
+use super::served_by::ServedBy;
 use crate::facts::{NodeFreshness, OUTAGE_THRESHOLD, Outage, OutageKind};
+use crate::ironics::Name;
 
 /// Buffered feed events. The feed waits when the buffer is full.
 const EVENT_BUFFER: usize = 1000;
 /// Part of the boot interface of a node that needs no provisioning network.
 const VIRTUAL_MEDIA: &str = "virtual-media";
 
+/// Whether a host may be reconciled now.
+pub(super) enum Place {
+    /// Yes, while the seat is held. `None`: this is the only Ironic.
+    Taken(Option<Seat>),
+    /// The host is enqueued when another one of its Ironic has ended.
+    None,
+    /// The host is enqueued when the nodes of its Ironic are listed.
+    NotListed,
+}
+
 /// One Ironic. Clones share it.
 #[derive(Clone)]
 pub(super) struct IronicSession(Arc<Shared>);
+
+/// What the sessions of all Ironics share.
+#[derive(Clone)]
+pub(super) struct SessionParts {
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) index: HostIndex,
+    pub(super) served_by: ServedBy,
+    pub(super) refusals: Refusals,
+    pub(super) waker: Waker<Key>,
+    /// At most this many hosts of each Ironic get a busy-host slot.
+    pub(super) slots: usize,
+}
 
 struct Shared {
     client: Client,
     feed: Feed,
     clock: Arc<dyn Clock>,
     index: HostIndex,
+    served_by: ServedBy,
     refusals: Refusals,
     waker: Waker<Key>,
+    /// The name and the seats, if it is one of several.
+    of_several: Option<(Name, Seats)>,
+    /// The first list of nodes is complete, or was waited for long enough.
+    has_begun: AtomicBool,
     /// Time of the last request per node whose effect only the feed shows.
     changed_at: Mutex<BTreeMap<NodeUuid, Monotonic>>,
     slots: Mutex<Slots<Key>>,
@@ -71,25 +102,22 @@ const fn kind_of_outage(error: &Error) -> OutageKind {
 }
 
 impl IronicSession {
-    /// A session without observations. At most `limit` hosts get a busy-host slot.
-    pub(super) fn new(
-        client: Client,
-        clock: Arc<dyn Clock>,
-        index: HostIndex,
-        refusals: Refusals,
-        waker: Waker<Key>,
-        limit: usize,
-    ) -> Self {
-        let feed = Feed::new(client.clone(), Arc::clone(&clock));
+    /// A session without observations.
+    pub(super) fn new(client: Client, parts: SessionParts, of_several: Option<(Name, Seats)>) -> Self {
+        let feed = Feed::new(client.clone(), Arc::clone(&parts.clock));
+        let slots = Slots::with_unknown_holders(parts.slots).grouped_by(|host: &Key| &host.namespace);
         Self(Arc::new(Shared {
             client,
             feed,
-            clock,
-            index,
-            refusals,
-            waker,
+            clock: parts.clock,
+            index: parts.index,
+            served_by: parts.served_by,
+            refusals: parts.refusals,
+            waker: parts.waker,
+            of_several,
+            has_begun: AtomicBool::new(false),
             changed_at: Mutex::default(),
-            slots: Mutex::new(Slots::with_unknown_holders(limit).grouped_by(|host: &Key| &host.namespace)),
+            slots: Mutex::new(slots),
             reported: Mutex::default(),
         }))
     }
@@ -104,13 +132,56 @@ impl IronicSession {
                 self.on_feed_event(event);
             }
         };
-        let work = futures::future::join3(feed.run(sender), self.restore_slots(hosts_listed), events);
+        let restored = self.restore_slots(hosts_listed);
+        let work = futures::future::join4(feed.run(sender), restored, events, self.begin());
         stop.run_until_cancelled(work).await;
     }
 
     /// Waits for the first complete list of nodes, at most as long as an outage takes to be reported.
-    pub(super) async fn listed(self) {
+    pub(super) async fn listed(&self) {
         drop(tokio::time::timeout(OUTAGE_THRESHOLD, self.0.feed.listed()).await);
+    }
+
+    /// Lets the hosts of one Ironic of several begin, each when its own has listed its nodes.
+    async fn begin(&self) {
+        let Some((name, _)) = &self.0.of_several else { return };
+        self.listed().await;
+        self.0.has_begun.store(true, Ordering::Release);
+        self.wake(self.0.served_by.hosts_of(name));
+    }
+
+    /// A place for a reconcile of a host.
+    pub(super) fn take_place(&self, host: &Key) -> Place {
+        let Some((_, seats)) = &self.0.of_several else {
+            return Place::Taken(None);
+        };
+        match self.has_begun() {
+            true => seats.take(host).map_or(Place::None, |seat| Place::Taken(Some(seat))),
+            false => Place::NotListed,
+        }
+    }
+
+    /// Whether the first list of nodes is complete, or was waited for long enough.
+    pub(super) fn has_begun(&self) -> bool {
+        self.0.has_begun.load(Ordering::Acquire)
+    }
+
+    /// Whether the store has every node that Ironic had at its last response.
+    pub(super) fn is_listed(&self) -> bool {
+        self.is_answering() && self.has_begun()
+    }
+
+    /// The node, as the feed shows it.
+    pub(super) fn listed_node(&self, uuid: &NodeUuid) -> Option<Arc<Node>> {
+        self.0.feed.node(uuid)
+    }
+
+    /// Of these hosts, those that this Ironic serves.
+    fn own(&self, mut hosts: Vec<Key>) -> Vec<Key> {
+        if let Some((name, _)) = &self.0.of_several {
+            hosts.retain(|host| self.0.served_by.is(host, name));
+        }
+        hosts
     }
 
     /// The outage, if it lasts long enough to be reported.
@@ -120,6 +191,7 @@ impl IronicSession {
         (duration.to_std().unwrap_or_default() >= OUTAGE_THRESHOLD).then(|| Outage {
             kind: kind_of_outage(&error),
             since: Time::new(began),
+            ironic: self.0.of_several.as_ref().map(|(name, _)| Arc::clone(name)),
             reason: match error {
                 // Without the operation, which differs from attempt to attempt.
                 Error::NotReady { reason, .. } => reason,
@@ -239,9 +311,8 @@ impl IronicSession {
                 .is_some_and(|name| name.contains(VIRTUAL_MEDIA));
             node.provision_state.is_busy() && !boots_from_media
         });
-        let holders: Vec<Key> = busy
-            .flat_map(|node| self.0.index.hosts_of_node(node.uuid.as_str()))
-            .collect();
+        let holders = busy.flat_map(|node| self.hosts_of_node(&node.uuid));
+        let holders: Vec<Key> = holders.collect();
         let next = self.0.slots.lock().restore(holders);
         self.wake(next);
     }
@@ -249,7 +320,7 @@ impl IronicSession {
     fn on_feed_event(&self, event: FeedEvent) {
         match event {
             FeedEvent::Changed(uuid) | FeedEvent::Unreadable(uuid) => {
-                let hosts = self.0.index.hosts_of_node(uuid.as_str());
+                let hosts = self.hosts_of_node(&uuid);
                 if !hosts.is_empty() {
                     self.0.feed.manage(uuid);
                 }
@@ -257,7 +328,7 @@ impl IronicSession {
             }
             FeedEvent::Deleted(uuid) => {
                 self.forget_node(&uuid);
-                self.wake(self.0.index.hosts_of_node(uuid.as_str()));
+                self.wake(self.hosts_of_node(&uuid));
             }
             FeedEvent::Failed => {
                 // Nothing else wakes a host that waits for its node, and its condition reports the outage.
@@ -267,17 +338,23 @@ impl IronicSession {
                 });
                 if shown.is_some() && *self.0.reported.lock() != shown {
                     *self.0.reported.lock() = shown;
-                    self.0.waker.enqueue_low_priority(self.0.index.in_progress());
+                    let waiting = self.own(self.0.index.in_progress());
+                    self.0.waker.enqueue_low_priority(waiting);
                 }
             }
             FeedEvent::Resync => {
                 *self.0.reported.lock() = None;
-                let mut hosts = self.0.index.registered();
+                let mut hosts = self.own(self.0.index.registered());
                 // A new host has no node that would name it.
-                hosts.extend(self.0.refusals.end_failures_of_ironic());
+                let is_own = |host: &Key| !self.own(vec![host.clone()]).is_empty();
+                hosts.extend(self.0.refusals.end_failures_of_ironic(is_own));
                 self.0.waker.enqueue_low_priority(hosts);
             }
         }
+    }
+
+    fn hosts_of_node(&self, uuid: &NodeUuid) -> Vec<Key> {
+        self.own(self.0.index.hosts_of_node(uuid.as_str()))
     }
 
     fn wake(&self, hosts: Vec<Key>) {

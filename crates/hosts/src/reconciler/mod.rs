@@ -24,6 +24,7 @@ mod firmware_reads;
 mod firmware_records;
 mod gauges;
 mod index;
+mod ironic_gauges;
 mod ironic_session;
 mod machines;
 mod metrics;
@@ -32,7 +33,11 @@ mod observer;
 mod reads;
 mod refusals;
 mod reservations;
+mod search;
+mod seats;
 mod send;
+mod served_by;
+mod sessions;
 mod unanswered;
 mod wiring;
 
@@ -41,7 +46,7 @@ use std::time::Duration;
 
 use metal3_api::meta::Time;
 use metal3_domain::clock::{Clock, Monotonic};
-use metal3_ironic::Client;
+use metal3_ironic::version::Features;
 use metal3_runtime::cache::Key;
 use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
@@ -51,9 +56,10 @@ use metal3_runtime::write::Writer;
 
 use crate::action::{Count, Plan};
 use crate::facts::{AgentImage, Facts, Read};
+use crate::ironics::{self, Ironics};
 use crate::names::wait_reason::OBJECT_UNREADABLE;
 use crate::needs::Hosts;
-use crate::plan::plan;
+use crate::plan::{plan, wait};
 use crate::settings::Settings;
 
 pub use act::Permit;
@@ -73,6 +79,7 @@ use erasing::Erasing;
 pub(crate) use erasing::shows_removal;
 use firmware_records::FirmwareRecords;
 use index::{HostIndex, jitter};
+use ironic_session::{IronicSession, Place};
 use machines::Machines;
 use metrics::HostMetrics;
 use observations::Observations;
@@ -93,8 +100,8 @@ pub struct Parts {
     pub client: kube::Client,
     /// The caches, not filled yet.
     pub caches: Caches,
-    /// The Ironic client.
-    pub ironic: Client,
+    /// The Ironics.
+    pub ironics: Ironics,
     /// Whether a request to Ironic may be sent now.
     pub permit: Permit,
     /// The clock.
@@ -107,9 +114,9 @@ pub struct Parts {
     pub settings: Settings,
     /// How many provisioned hosts may be deprovisioned per period.
     pub deprovision_budget: DeprovisionBudget,
-    /// The number of busy-host slots.
+    /// The number of busy-host slots of each Ironic.
     pub slots: usize,
-    /// The number of workers.
+    /// The number of workers for each Ironic.
     pub workers: usize,
 }
 
@@ -169,8 +176,18 @@ impl HostReconciler {
         self.led();
         let refused = self.refusals.last(&host, self.clock.monotonic());
         let mut observed = self.observer.observe_cached(host, refused);
+        let _seat = match self.observer.ironics.take_place(key, observed.ironic.as_ref()) {
+            Place::Taken(seat) => seat,
+            Place::None => return Ok(wait::on_node("other hosts of its Ironic are reconciled")),
+            Place::NotListed => return Ok(wait::on_node("the nodes of its Ironic are listed")),
+        };
+        let recorded = ironics::recorded(&observed.host);
         let mut refusals: u32 = 0;
         for _ in 0..ROUNDS {
+            if ironics::recorded(&observed.host) != recorded {
+                // What was observed of the node is of the former one.
+                return Ok(Next::Requeue);
+            }
             let planned = self.clock.monotonic();
             self.observer.renew_node(key, &mut observed, planned);
             self.observer.forget_changed_data(key, &mut observed);
@@ -189,7 +206,9 @@ impl HostReconciler {
                 return Ok(Next::Requeue);
             }
             let next = plan.next.clone();
-            match self.executor(key, writer, planned).perform(plan, &mut observed).await? {
+            let session = observed.ironic.clone();
+            let executor = self.executor((key, session.as_ref()), writer, planned);
+            match executor.perform(plan, &mut observed).await? {
                 Outcome::Done if next == Next::Requeue => {}
                 Outcome::Done => return Ok(next),
                 Outcome::DryRun => return Ok(Next::Done),
@@ -227,11 +246,14 @@ impl HostReconciler {
 
     fn plan(&self, key: &Key, observed: &Observations) -> Plan {
         let (now, monotonic) = (self.clock.now(), self.clock.monotonic());
-        let outage = self.observer.ironic.outage();
+        let outage = observed.ironic.as_ref().and_then(IronicSession::outage);
+        let features = observed.ironic.as_ref().map(IronicSession::features);
         let machine_of = self.machines.other(&observed.host);
         let image_refused = self.agent_images.refused(key, monotonic);
         let facts = Facts {
             outage: outage.as_ref(),
+            ironics: self.observer.ironics.names(),
+            located: &observed.located,
             host: &observed.host,
             host_freshness: observed.host_freshness(monotonic),
             previous: self.index.previous(key),
@@ -276,7 +298,7 @@ impl HostReconciler {
             refused: observed.refused.as_ref(),
             requested_power: self.index.requested_power(key, observed.newest_node()),
             requested_reboot: self.index.requested_reboot(key, observed.newest_node()),
-            aborts_deployments: self.observer.ironic.features().abort_deployment(),
+            aborts_deployments: features.is_some_and(Features::abort_deployment),
             slot: observed.slot,
             budget: self.index.budget(key, &self.deprovision_budget, now),
             settings: &self.settings,
@@ -287,7 +309,7 @@ impl HostReconciler {
     }
 
     fn remove(&self, key: &Key) {
-        self.observer.ironic.release_slot(key);
+        self.observer.ironics.release_slot(key);
         self.credential_versions.remove(key);
         self.agent_networks.remove(key);
         self.agent_images.remove(key);

@@ -20,7 +20,9 @@ use metal3_ironic::slots::SlotState;
 use metal3_runtime::object_reader::Erased;
 use metal3_runtime::plan::{Observed, UnknownReason};
 
+use super::ironic_session::IronicSession;
 use crate::facts::{self, DriveView, FoundNode, HostFreshness, NodeFreshness, Read, Refused};
+use crate::ironics::Located;
 
 /// A response of the API server or a view of the node that is older is read again before a request with an impact, and such a
 /// request that leaves so long after its plan is planned again. Longer than the other requests of a reconcile take together, and
@@ -52,6 +54,10 @@ impl ObservedSecret {
 }
 
 pub(super) struct Observations {
+    /// The session that is asked about the host. `None`: it is not known, or not configured.
+    pub(super) ironic: Option<IronicSession>,
+    /// Which Ironic has the node, if nothing records it.
+    pub(super) located: Located,
     pub(super) host: Arc<BareMetalHost>,
     /// When the API server returned the host in this reconcile. `None`: it is from the cache.
     pub(super) host_returned: Option<Monotonic>,
@@ -253,6 +259,8 @@ mod tests {
 
     fn observed(host: BareMetalHost, secrets: BTreeMap<Read, Observed<ObservedSecret>>) -> Observations {
         Observations {
+            ironic: None,
+            located: Observed::Unknown(UnknownReason::NotRead),
             host: Arc::new(host),
             host_returned: None,
             secrets,

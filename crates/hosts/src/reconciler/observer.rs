@@ -7,9 +7,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_domain::uri::public_text;
+use metal3_ironic::Error;
 use metal3_ironic::calls::{NodeRef, hardware, node, port};
 use metal3_ironic::model::node::Node;
-use metal3_ironic::{Error, SendPermit};
 use metal3_runtime::cache::Key;
 use metal3_runtime::object_reader::ObjectReader;
 use metal3_runtime::plan::{Observed, UnknownReason};
@@ -18,12 +18,12 @@ use metal3_runtime::work::Fault;
 use metal3_runtime::write::Writer;
 
 use super::caches::Caches;
-use super::ironic_session::IronicSession;
 use super::observations::{Observations, ObservedSecret};
-use crate::facts::{ForeignNode, FoundNode, NodeFreshness, Read, Refused};
+use super::send::chosen;
+use super::sessions::Sessions;
+use crate::facts::{FoundNode, NodeFreshness, Read, Refused};
 use crate::needs::Hosts;
-use crate::node::{name, ports};
-use crate::plan::object::recorded_node_id;
+use crate::node::name;
 
 /// Severity of a failure in the history of a node.
 const FAILURE: &str = "ERROR";
@@ -39,7 +39,7 @@ pub(super) enum ReadOutcome {
 pub(super) struct Observer {
     pub(super) caches: Caches,
     pub(super) secrets: ObjectReader<Hosts, Secret>,
-    pub(super) ironic: IronicSession,
+    pub(super) ironics: Sessions,
     /// Whether a node is a host's also by the host's name without the namespace.
     pub(super) plain_node_names: bool,
     /// Whether an image of the agent is built for each host.
@@ -58,10 +58,16 @@ impl Observer {
             Some((which, observed))
         });
         let hardware = self.caches.hardware.find(&key);
-        let known = self.ironic.observed_node(&key, &host.status.provisioning.id);
+        let located = Observed::Unknown(UnknownReason::NotRead);
+        let ironic = self.ironics.of(&host, &located).cloned();
+        let known = ironic
+            .as_ref()
+            .and_then(|ironic| ironic.observed_node(&key, &host.status.provisioning.id));
         // Another node is searched first: the status may be written by a user.
         let known = known.filter(|(node, _)| self.is_own(&host, node));
         Observations {
+            ironic,
+            located,
             secrets: secrets.collect(),
             host,
             host_returned: None,
@@ -94,19 +100,21 @@ impl Observer {
     /// Replaces the view of a node that became old during a slow step of this reconcile by that of the feed, which is never older.
     pub(super) fn renew_node(&self, key: &Key, observed: &mut Observations, now: Monotonic) {
         let Some(aged) = observed.aged_node(now) else { return };
-        let newest = self.ironic.observed_node(key, aged.uuid.as_str());
+        let ironic = observed.ironic.as_ref();
+        let newest = ironic.and_then(|ironic| ironic.observed_node(key, aged.uuid.as_str()));
         if let Some((node, freshness)) = newest.filter(|(node, _)| self.is_own(&observed.host, node)) {
             observed.set_node(Observed::Present(FoundNode::Own(node, freshness)), now);
         }
     }
 
     /// The node that was found, or a later version of it that the feed has: a response may be late.
-    fn newest(&self, key: &Key, host: &BareMetalHost, found: Observed<FoundNode>) -> Observed<FoundNode> {
+    fn newest(&self, key: &Key, of: &Observations, found: Observed<FoundNode>) -> Observed<FoundNode> {
         let Observed::Present(FoundNode::Own(node, _)) = &found else {
             return found;
         };
-        let of_feed = self.ironic.observed_node(key, node.uuid.as_str());
-        match of_feed.filter(|(newest, _)| newest.updated_at > node.updated_at && self.is_own(host, newest)) {
+        let ironic = of.ironic.as_ref();
+        let of_feed = ironic.and_then(|ironic| ironic.observed_node(key, node.uuid.as_str()));
+        match of_feed.filter(|(newest, _)| newest.updated_at > node.updated_at && self.is_own(&of.host, newest)) {
             Some((newest, freshness)) => Observed::Present(FoundNode::Own(newest, freshness)),
             None => found,
         }
@@ -153,9 +161,10 @@ impl Observer {
                 }
                 Some(_) | None => return Ok(ReadOutcome::HostAbsent),
             },
-            Read::Node => match self.search(&observed.host, observed.send_permit.as_ref()).await {
+            Read::Ironic => self.locate(observed).await,
+            Read::Node => match self.search(observed).await {
                 Ok(found) => {
-                    let newest = self.newest(&key, &observed.host, found);
+                    let newest = self.newest(&key, observed, found);
                     observed.set_node(newest, self.clock.monotonic());
                 }
                 Err(error) => return Ok(ReadOutcome::Refused(error)),
@@ -194,7 +203,7 @@ impl Observer {
                     return Ok(ReadOutcome::Refused(error));
                 }
             }
-            Read::Slot => observed.slot = Some(self.ironic.request_slot(&key)),
+            Read::Slot => observed.slot = observed.ironic.as_ref().map(|ironic| ironic.request_slot(&key)),
             Read::Ports | Read::Inventory | Read::Validation | Read::Bios | Read::Versions | Read::History => {
                 if let Err(error) = self.read_node_details(read, observed).await {
                     return Ok(ReadOutcome::Refused(error));
@@ -214,14 +223,13 @@ impl Observer {
             return Ok(());
         }
         let (node, send_permit) = (NodeRef::Uuid(node.uuid.clone()), observed.send_permit.as_ref());
+        let ironic = chosen(observed.ironic.as_ref())?;
         match read {
             Read::Ports => {
                 let (mut ports, mut next_page) = (Vec::new(), None);
                 loop {
-                    let page = self
-                        .ironic
-                        .read(send_permit, &port::of_node(&node, next_page.as_ref()))
-                        .await?;
+                    let call = port::of_node(&node, next_page.as_ref());
+                    let page = ironic.read(send_permit, &call).await?;
                     ports.extend(page.items);
                     next_page = page.next;
                     if next_page.is_none() {
@@ -231,26 +239,26 @@ impl Observer {
                 observed.ports = Observed::Present(ports);
             }
             Read::Inventory => {
-                observed.inventory = match self.ironic.read(send_permit, &node::inventory(&node)).await {
+                observed.inventory = match ironic.read(send_permit, &node::inventory(&node)).await {
                     Ok(inventory) => Observed::Present(Box::new(inventory)),
                     Err(Error::NotFound(_)) => Observed::Absent,
                     Err(error) => return Err(error),
                 };
             }
             Read::Validation => {
-                let validation = self.ironic.read(send_permit, &node::validate(&node)).await?;
+                let validation = ironic.read(send_permit, &node::validate(&node)).await?;
                 observed.validation = Observed::Present(validation);
             }
             Read::Bios => {
-                let settings = self.ironic.read(send_permit, &hardware::bios(&node)).await?;
+                let settings = ironic.read(send_permit, &hardware::bios(&node)).await?;
                 observed.bios = Observed::Present(settings.items);
             }
             Read::Versions => {
-                let versions = self.ironic.read(send_permit, &hardware::firmware(&node)).await?;
+                let versions = ironic.read(send_permit, &hardware::firmware(&node)).await?;
                 observed.versions = Observed::Present(versions.items);
             }
             _ => {
-                let history = self.ironic.read(send_permit, &node::history(&node)).await?;
+                let history = ironic.read(send_permit, &node::history(&node)).await?;
                 let mut last = history
                     .items
                     .into_iter()
@@ -272,63 +280,12 @@ impl Observer {
         Ok(())
     }
 
-    fn is_own(&self, host: &BareMetalHost, node: &Node) -> bool {
+    pub(super) fn is_own(&self, host: &BareMetalHost, node: &Node) -> bool {
         name::is_of_host(host, node.name.as_deref(), self.plain_node_names)
-    }
-
-    /// Searches by UUID, name and MAC address. A node is the host's only by its name. Absent only when all searches
-    /// succeed without a result.
-    async fn search(
-        &self,
-        host: &BareMetalHost,
-        send_permit: Option<&SendPermit>,
-    ) -> Result<Observed<FoundNode>, Error> {
-        let mut recorded = None;
-        if let Ok(uuid) = metal3_domain::ids::NodeUuid::parse(recorded_node_id(host))
-            && let Some(node) = self.get(NodeRef::Uuid(uuid), send_permit).await?
-        {
-            if self.is_own(host, &node) {
-                return Ok(found(node));
-            }
-            recorded = Some(node.uuid);
-        }
-        // differs: `host-node-by-name`. The Go manager also takes a node with the name of the host alone.
-        let plain_name = name::plain(host).filter(|_| self.plain_node_names);
-        let names = name::of(host).ok().into_iter().chain(plain_name);
-        for name in names {
-            let node = self.get(NodeRef::Name(name.clone()), send_permit).await?;
-            if let Some(node) = node.filter(|node| name::is_named(node.name.as_deref(), &name)) {
-                return Ok(found(node));
-            }
-        }
-        if let Some(uuid) = recorded {
-            return Ok(Observed::Present(FoundNode::Foreign(ForeignNode::Recorded { uuid })));
-        }
-        // Ironic rejects the search for another kind of address, and has no port with it.
-        let Ok(Some(address)) = ports::boot_address(host) else {
-            return Ok(Observed::Absent);
-        };
-        let ports = self.ironic.read(send_permit, &port::with_address(&address)).await?;
-        let Some(port) = ports.items.into_iter().next() else {
-            return Ok(Observed::Absent);
-        };
-        Ok(match self.get(NodeRef::Uuid(port.node_uuid), send_permit).await? {
-            None => Observed::Unknown(UnknownReason::NotRead),
-            Some(node) if self.is_own(host, &node) => found(node),
-            Some(node) => Observed::Present(FoundNode::Foreign(ForeignNode::Address { name: node.name })),
-        })
-    }
-
-    async fn get(&self, node: NodeRef, send_permit: Option<&SendPermit>) -> Result<Option<Node>, Error> {
-        match self.ironic.send_for_node(send_permit, &node::get(&node)).await {
-            Ok(response) => Ok(Some(response.value)),
-            Err(Error::NotFound(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
     }
 }
 
-fn found(node: Node) -> Observed<FoundNode> {
+pub(super) fn found(node: Node) -> Observed<FoundNode> {
     Observed::Present(FoundNode::Own(Arc::new(node), NodeFreshness::Live))
 }
 

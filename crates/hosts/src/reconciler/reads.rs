@@ -9,6 +9,7 @@ use metal3_runtime::work::Fault;
 use metal3_runtime::write::Writer;
 
 use super::act::Executor;
+use super::ironic_session::IronicSession;
 use super::observations::Observations;
 use super::observer::ReadOutcome;
 use super::send::classify;
@@ -54,7 +55,8 @@ impl HostReconciler {
                 ReadOutcome::Refused(error) => error,
             };
             let (request, node) = (read.ironic_name().unwrap_or("read"), observed.any_node().cloned());
-            let executor = self.executor(key, writer, self.clock.monotonic());
+            let session = observed.ironic.clone();
+            let executor = self.executor((key, session.as_ref()), writer, self.clock.monotonic());
             // A retry of a read may succeed, unless Ironic does not serve this program at all.
             let class = match classify(&error) {
                 RefusalClass::Access => RefusalClass::Access,
@@ -62,7 +64,7 @@ impl HostReconciler {
             };
             let class = executor.record_refusal(request, class, &error, node.as_deref(), observed);
             // In an outage the plan reports it, and waits for its end.
-            if class == RefusalClass::Transient && self.observer.ironic.outage().is_none() {
+            if class == RefusalClass::Transient && session.as_ref().is_none_or(|session| session.outage().is_none()) {
                 return Err(Fault::transient(request, IRONIC, public_text(&error.to_string())));
             }
             return Ok(Reads::Refused);
@@ -78,11 +80,17 @@ impl HostReconciler {
 }
 
 impl HostReconciler {
-    pub(super) fn executor<'a>(&'a self, key: &'a Key, writer: &'a Writer<Hosts>, planned: Monotonic) -> Executor<'a> {
+    pub(super) fn executor<'a>(
+        &'a self,
+        (key, ironic): (&'a Key, Option<&'a IronicSession>),
+        writer: &'a Writer<Hosts>,
+        planned: Monotonic,
+    ) -> Executor<'a> {
         Executor {
             key,
             caches: &self.observer.caches,
-            ironic: &self.observer.ironic,
+            ironics: &self.observer.ironics,
+            ironic,
             index: &self.index,
             refusals: &self.refusals,
             unanswered: &self.unanswered,

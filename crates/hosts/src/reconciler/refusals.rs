@@ -158,11 +158,11 @@ impl Refusals {
         }
     }
 
-    /// Ironic serves requests again. Returns the hosts that wait for that.
-    pub(super) fn end_failures_of_ironic(&self) -> Vec<Key> {
+    /// Ironic serves requests again. Returns the hosts of it that wait for that.
+    pub(super) fn end_failures_of_ironic(&self, is_of_ironic: impl Fn(&Key) -> bool) -> Vec<Key> {
         let mut refusals = self.0.lock();
         let mut hosts = Vec::new();
-        for (host, of_host) in refusals.iter_mut() {
+        for (host, of_host) in refusals.iter_mut().filter(|(host, _)| is_of_ironic(host)) {
             let last = of_host.last.as_mut();
             let last = last.filter(|last| {
                 matches!(

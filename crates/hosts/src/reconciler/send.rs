@@ -16,6 +16,7 @@ use metal3_runtime::write::Mode;
 
 use super::act::{Executor, Outcome};
 use super::discs::is_about_disc;
+use super::ironic_session::IronicSession;
 use super::observations::{LIVE_FOR, Observations};
 use super::refusals::{Cause, is_unanswered, is_unavailable, with_ports_before};
 use crate::action::{Count, Disc, Impact, Order, Request};
@@ -80,7 +81,10 @@ impl Executor<'_> {
         }
         let send_permit = match observed.send_permit.take() {
             Some(send_permit) => send_permit,
-            None => self.ironic.send_permit().await,
+            None => match self.ironic {
+                Some(ironic) => ironic.send_permit().await,
+                None => return Err(Fault::bug(format!("{verb}: no Ironic is chosen for the host"))),
+            },
         };
         let waited = self.clock.monotonic().since(self.planned);
         // Others may be late: they are planned again by what follows, and a plan that is never finished would be repeated for
@@ -221,7 +225,7 @@ impl Executor<'_> {
         let refused = with_ports_before(&observed.host, observed.refused.as_ref(), refused);
         tracing::debug!(host = %self.key, request, "Ironic rejected a request: {}", refused.message);
         let generation = observed.host.metadata.generation;
-        let cause = Cause::of(error, node, self.ironic.is_answering());
+        let cause = Cause::of(error, node, self.ironic.is_some_and(IronicSession::is_answering));
         let refused = self
             .refusals
             .record(self.key, generation, refused, cause, self.clock.monotonic());
@@ -239,6 +243,7 @@ impl Executor<'_> {
         send_permit: &SendPermit,
         observed: &mut Observations,
     ) -> Result<Option<String>, Error> {
+        let ironic = chosen(self.ironic)?;
         let (uuid, call) = match request {
             Request::CreateNode(new) => {
                 let id = self
@@ -266,7 +271,7 @@ impl Executor<'_> {
                 pxe_enabled,
             } => {
                 let call = port::create(&node, &address, pxe_enabled);
-                let created = self.ironic.read(Some(send_permit), &call).await?;
+                let created = ironic.read(Some(send_permit), &call).await?;
                 if let Observed::Present(ports) = &mut observed.ports {
                     ports.push(created);
                 }
@@ -286,17 +291,17 @@ impl Executor<'_> {
             Request::ClearMaintenance(uuid) => (uuid.clone(), node::clear_maintenance(&NodeRef::Uuid(uuid))),
             Request::DeleteNode(uuid) => {
                 let call = node::delete(&NodeRef::Uuid(uuid.clone()));
-                let request_id = match self.ironic.send_change(send_permit, &uuid, &call).await {
+                let request_id = match ironic.send_change(send_permit, &uuid, &call).await {
                     Err(Error::NotFound(_)) => None,
                     response => response?.request_id,
                 };
-                self.ironic.forget_node(&uuid);
+                ironic.forget_node(&uuid);
                 // The response confirms it: no search is needed.
                 observed.set_node(Observed::Absent, self.clock.monotonic());
                 return Ok(request_id);
             }
         };
-        let response = self.ironic.send_change(send_permit, &uuid, &call).await?;
+        let response = ironic.send_change(send_permit, &uuid, &call).await?;
         observed.mark_node_stale();
         Ok(response.request_id)
     }
@@ -307,11 +312,19 @@ impl Executor<'_> {
         send_permit: &SendPermit,
         observed: &mut Observations,
     ) -> Result<Option<String>, Error> {
-        let Response { value, request_id, .. } = self.ironic.send_for_node(Some(send_permit), &call).await?;
+        let Response { value, request_id, .. } = chosen(self.ironic)?.send_for_node(Some(send_permit), &call).await?;
         let found = FoundNode::Own(Arc::new(value), NodeFreshness::Live);
         observed.set_node(Observed::Present(found), self.clock.monotonic());
         Ok(request_id)
     }
+}
+
+/// The session of a host. Without one nothing is sent.
+pub(super) fn chosen(ironic: Option<&IronicSession>) -> Result<&IronicSession, Error> {
+    ironic.ok_or_else(|| Error::NotReady {
+        operation: "choose an Ironic",
+        reason: "none is chosen for this host".to_owned(),
+    })
 }
 
 /// What resolves the error. Ironic's message is kept as it is; it contains no secret of the request.

@@ -20,21 +20,23 @@ use super::erasing::Erasing;
 use super::firmware_records::FirmwareRecords;
 use super::gauges::Gauges;
 use super::index::HostIndex;
-use super::ironic_session::IronicSession;
+use super::ironic_session::SessionParts;
 use super::machines::Machines;
 use super::metrics::HostMetrics;
 use super::observer::Observer;
 use super::refusals::Refusals;
 use super::reservations::Reservations;
+use super::served_by::ServedBy;
+use super::sessions::Sessions;
 use super::unanswered::Unanswered;
 use super::{HostReconciler, Parts};
 use crate::needs::Hosts;
 
-/// The controller, and the task of its Ironic session.
+/// The controller, and the task of its Ironic sessions.
 #[must_use = "it does nothing until it runs"]
 pub struct Running {
     controller: Controller<HostReconciler>,
-    ironic: IronicSession,
+    ironics: Sessions,
     hosts: SharedCache<BareMetalHost>,
 }
 
@@ -42,8 +44,7 @@ impl Running {
     /// Runs until `stop`.
     pub async fn run(self, stop: CancellationToken) {
         let following = stop.child_token();
-        let hosts = self.hosts;
-        let follow = self.ironic.run(async move { hosts.synced().await }, following.clone());
+        let follow = self.ironics.run(self.hosts, following.clone());
         let work = async {
             self.controller.run(stop).await;
             // Reconciles in progress may still read from Ironic.
@@ -57,11 +58,11 @@ fn keys(key: Option<Key>) -> Vec<Key> {
     key.into_iter().collect()
 }
 
-fn observer(parts: &Parts, ironic: &IronicSession) -> Observer {
+fn observer(parts: &Parts, ironics: &Sessions) -> Observer {
     Observer {
         secrets: ObjectReader::new(parts.client.clone(), &parts.caches.secrets),
         caches: parts.caches.clone(),
-        ironic: ironic.clone(),
+        ironics: ironics.clone(),
         plain_node_names: parts.settings.plain_node_names,
         builds_agent_images: parts.settings.builds_agent_images,
         clock: Arc::clone(&parts.clock),
@@ -73,17 +74,19 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
     let index = HostIndex::following(&parts.caches.hosts, Arc::clone(&parts.clock));
     let queue = Queue::new(Arc::clone(&parts.clock));
     let refusals = Refusals::default();
-    let ironic = IronicSession::new(
-        parts.ironic.clone(),
-        Arc::clone(&parts.clock),
-        index.clone(),
-        refusals.clone(),
-        queue.waker(),
-        parts.slots,
-    );
-    let of_gauges = (ironic.clone(), index.clone(), parts.deprovision_budget);
+    let of_sessions = SessionParts {
+        clock: Arc::clone(&parts.clock),
+        index: index.clone(),
+        served_by: ServedBy::following(&parts.caches.hosts, parts.ironics.names()),
+        refusals: refusals.clone(),
+        waker: queue.waker(),
+        slots: parts.slots,
+    };
+    let ironics = Sessions::new(&parts.ironics, &of_sessions, parts.workers);
+    let workers = parts.workers.saturating_mul(ironics.names().iter().count());
+    let of_gauges = (ironics.clone(), index.clone(), parts.deprovision_budget);
     Gauges::register(&parts.metrics, &parts.caches.hosts, of_gauges, Arc::clone(&parts.clock));
-    let observer = observer(&parts, &ironic);
+    let observer = observer(&parts, &ironics);
     let builds_agent_images = observer.builds_agent_images;
     let machines = Machines::following(&parts.caches.hosts);
     let (of_secret, of_machine) = (index.clone(), machines.clone());
@@ -118,8 +121,8 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         .watches(&parts.caches.firmware_components, move |change| keys(change.key()))
         .watches(&parts.caches.data_images, move |change| keys(change.key()))
         .watches(&parts.caches.secrets, move |change| of_secret.hosts_of(change.key()))
-        .wait_for(ironic.clone().listed())
-        .workers(parts.workers)
+        .wait_for(ironics.clone().listed())
+        .workers(workers)
         .metrics(&parts.metrics);
     let controller = match builds_agent_images {
         true => controller.watches(&parts.caches.agent_images, move |change| keys(change.key())),
@@ -127,7 +130,7 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
     };
     Running {
         controller,
-        ironic,
+        ironics,
         hosts: parts.caches.hosts,
     }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use metal3_api::metal3::names::{SUBSCRIPTION_FINALIZER, SUBSCRIPTION_RECORD_ANNOTATION};
 use metal3_api::metal3::v1alpha1::BMCEventSubscription;
-use metal3_ironic::SendPermit;
 use metal3_ironic::calls::{NodeRef, hardware};
 use metal3_ironic::model::hardware::NewSubscription;
+use metal3_ironic::{Client, SendPermit};
 use metal3_runtime::cache::{Identity, Key};
 use metal3_runtime::events::Importance;
 use metal3_runtime::patch::{Changes, remove_finalizer};
@@ -19,7 +19,7 @@ use super::SubscriptionReconciler;
 use super::facts::{Facts, Failure, FailureClass, Object, Record};
 use super::observe::{Found, failure, named_values};
 use super::plan::{Step, Wait};
-use crate::live::Reading;
+use crate::live::{OwnNode, Reading};
 use crate::names::subscription_reason::{CREATED, LEFT, LOST};
 use crate::needs::Subscriptions;
 
@@ -154,14 +154,14 @@ impl<'a> Act<'a> {
         None
     }
 
-    async fn permit(&self, op: &'static str) -> Result<SendPermit, Fault> {
-        let permit = self.reconciler.observer.nodes.ironic.send_permit().await;
+    async fn permit(&self, ironic: &Client, op: &'static str) -> Result<SendPermit, Fault> {
+        let permit = ironic.send_permit().await;
         (self.reconciler.permit)().map_err(|blocked| Fault::transient(op, Category::WRITE_BLOCKED, blocked))?;
         Ok(permit)
     }
 
     async fn create(&self, facts: &Facts, found: &Found) -> Result<Result<String, Failure>, Fault> {
-        let node = found
+        let OwnNode { node, ironic } = found
             .node
             .as_ref()
             .ok_or_else(|| Fault::bug("a subscription without node"))?;
@@ -182,8 +182,8 @@ impl<'a> Act<'a> {
         let op = "create an event subscription";
         let call = hardware::create_subscription(&NodeRef::from(&node.uuid), &new)
             .map_err(|_| Fault::bug("a subscription with a control character"))?;
-        let permit = self.permit(op).await?;
-        let sent = self.reconciler.observer.nodes.ironic.send_with(&permit, &call).await;
+        let permit = self.permit(ironic, op).await?;
+        let sent = ironic.send_with(&permit, &call).await;
         Ok(sent.map(|created| created.value.id).map_err(|error| {
             let failure = failure(&error, !has_headers);
             tracing::warn!(subscription = %self.key, node = %node.uuid, why = failure.text, "{op}: it failed");
@@ -193,15 +193,15 @@ impl<'a> Act<'a> {
 
     /// The next list shows whether it had an effect: Ironic reports a failure of the BMC as a missing subscription.
     async fn delete(&self, id: &str, found: &Found) -> Result<Result<(), Failure>, Fault> {
-        let node = found
+        let OwnNode { node, ironic } = found
             .node
             .as_ref()
             .ok_or_else(|| Fault::bug("a subscription without node"))?;
         let op = "delete an event subscription";
         let call = hardware::delete_subscription(&NodeRef::from(&node.uuid), id)
             .map_err(|error| Fault::transient(op, IRONIC, error))?;
-        let permit = self.permit(op).await?;
-        match self.reconciler.observer.nodes.ironic.send_with(&permit, &call).await {
+        let permit = self.permit(ironic, op).await?;
+        match ironic.send_with(&permit, &call).await {
             Ok(_) => {
                 tracing::info!(subscription = %self.key, node = %node.uuid, id, "deleted an event subscription");
                 Ok(Ok(()))

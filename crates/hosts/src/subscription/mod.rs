@@ -30,7 +30,6 @@ use std::time::Duration;
 
 use metal3_api::metal3::v1alpha1::BMCEventSubscription;
 use metal3_domain::clock::Clock;
-use metal3_ironic::Client;
 use metal3_runtime::cache::Key;
 use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
@@ -39,6 +38,7 @@ use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 
+use crate::ironics::Ironics;
 use crate::live::{GoManagerCheck, NodeSearch, Reading};
 use crate::names::wait_reason::OBJECT_UNREADABLE;
 use crate::needs::Subscriptions;
@@ -68,8 +68,8 @@ pub struct Parts {
     pub caches: Caches,
     /// The caches of the controller of hosts: hosts and Secrets.
     pub of_hosts: HostCaches,
-    /// The Ironic client.
-    pub ironic: Client,
+    /// The Ironics.
+    pub ironics: Ironics,
     /// Whether a request to Ironic may be sent now.
     pub permit: Permit,
     /// Whether a Go manager runs now.
@@ -104,7 +104,7 @@ pub fn controller(parts: Parts, writer: Writer<Subscriptions>) -> Controller<Sub
     let reconciler = SubscriptionReconciler {
         observer: Observer {
             nodes: NodeSearch {
-                ironic: parts.ironic,
+                ironics: parts.ironics,
                 plain_node_names: parts.settings.plain_node_names,
             },
             go_manager: parts.go_manager,

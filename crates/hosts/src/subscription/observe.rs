@@ -9,14 +9,13 @@ use metal3_domain::uri::without_logins;
 use metal3_ironic::Error;
 use metal3_ironic::calls::{NodeRef, hardware};
 use metal3_ironic::error::Refusal;
-use metal3_ironic::model::node::Node;
 use metal3_runtime::cache::{Key, SharedCache};
 use metal3_runtime::object_reader::{Erased, ObjectReader};
 use metal3_runtime::plan::Observed;
 use metal3_runtime::write::{NoCache, Writer};
 
 use super::facts::{Bar, Details, Facts, Failure, FailureClass, Headers, HostView, List, NodeView, Read, Wanted};
-use crate::live::{GoManagerCheck, NodeSearch, Reading, Search, host_key};
+use crate::live::{GoManagerCheck, NodeSearch, OwnNode, Reading, Search, host_key};
 use crate::needs::Subscriptions;
 use crate::plan::object::is_moving;
 use crate::secret_use::{Use, use_of};
@@ -44,7 +43,7 @@ pub(super) struct Observer {
 #[derive(Default)]
 pub(super) struct Found {
     host: Option<BareMetalHost>,
-    pub(super) node: Option<Node>,
+    pub(super) node: Option<OwnNode>,
     pub(super) headers: Option<Arc<Erased<Secret>>>,
 }
 
@@ -86,8 +85,8 @@ impl Observer {
             Ok(Search::Foreign) => rejected("its host records a node of another name"),
             Ok(Search::Own(node)) => {
                 let view = NodeView::Present {
-                    uuid: node.uuid.to_string(),
-                    is_locked: node.reservation.is_some(),
+                    uuid: node.node.uuid.to_string(),
+                    is_locked: node.node.reservation.is_some(),
                 };
                 found.node = Some(*node);
                 Reading::Known(view)
@@ -100,8 +99,8 @@ impl Observer {
         let Some(node) = &found.node else {
             return Reading::NotRead;
         };
-        let call = hardware::subscriptions(&NodeRef::from(&node.uuid));
-        match self.nodes.ironic.send(&call).await {
+        let call = hardware::subscriptions(&NodeRef::from(&node.node.uuid));
+        match node.ironic.send(&call).await {
             Ok(listed) => {
                 let ids: Vec<String> = listed.value.ids().map(str::to_owned).collect();
                 Reading::Known(List {
@@ -117,7 +116,7 @@ impl Observer {
         let Some(node) = &found.node else {
             return Reading::NotRead;
         };
-        let call = match hardware::subscription(&NodeRef::from(&node.uuid), id) {
+        let call = match hardware::subscription(&NodeRef::from(&node.node.uuid), id) {
             Ok(call) => call,
             Err(error) => {
                 return Reading::Failed(Failure {
@@ -126,7 +125,7 @@ impl Observer {
                 });
             }
         };
-        match self.nodes.ironic.send(&call).await {
+        match node.ironic.send(&call).await {
             Ok(read) => Reading::Known(Details {
                 destination: read.value.destination,
                 context: read.value.context,

@@ -27,6 +27,7 @@ use crate::facts::{
     HostFreshness, NodeFreshness, Outage, OutageKind, PreviousView, RefusalClass, Refused, RefusedReports,
     RequestedReboot, Secret,
 };
+use crate::ironics::{Located, Names};
 use crate::plan::plan_under;
 use crate::plan::rules::Rules;
 use crate::settings::Settings;
@@ -111,6 +112,8 @@ impl GivenDisc {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Fixture {
+    pub(crate) ironics: Names,
+    pub(crate) located: Located,
     pub(crate) host: Value,
     pub(crate) host_freshness: HostFreshness,
     pub(crate) previous: PreviousView,
@@ -194,6 +197,8 @@ impl Fixture {
             host.as_object_mut().unwrap().remove("status");
         }
         Self {
+            ironics: Names::one("a"),
+            located: Observed::Unknown(UnknownReason::NotRead),
             host,
             host_freshness: HostFreshness::Cached,
             previous: PreviousView::default(),
@@ -343,6 +348,7 @@ impl Fixture {
         let (since, reason) = (at(-600), "connection refused".to_owned());
         self.with(|fixture| {
             fixture.outage = Some(Outage {
+                ironic: None,
                 kind: OutageKind::Unreachable,
                 since,
                 reason,
@@ -373,6 +379,8 @@ impl Fixture {
         let host: BareMetalHost = serde_json::from_value(self.host.clone()).unwrap();
         let node = self.found_node();
         let facts = Facts {
+            ironics: &self.ironics,
+            located: &self.located,
             host: &host,
             host_freshness: self.host_freshness,
             previous: self.previous,

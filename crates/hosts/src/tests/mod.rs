@@ -10,6 +10,7 @@ mod graph;
 mod hardware_data;
 mod held_nodes;
 mod image_restored;
+mod ironics;
 mod left_nodes;
 mod live_spec;
 mod lost_live_image;

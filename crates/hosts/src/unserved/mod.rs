@@ -28,7 +28,6 @@ use metal3_api::cluster::names::DELETE_FOR_MOVE_ANNOTATION;
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::PreprovisioningImage;
 use metal3_domain::clock::{Clock, Monotonic};
-use metal3_ironic::Client;
 use metal3_runtime::cache::{Identity, Key, SharedCache};
 use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
@@ -40,6 +39,7 @@ use metal3_runtime::write::{MetadataOf, Writer};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use crate::ironics::Ironics;
 use crate::live::{GoManagerCheck, NodeSearch, Reading};
 use crate::needs::UnservedKinds;
 use facts::Facts;
@@ -73,8 +73,8 @@ pub struct Parts {
     pub caches: Caches,
     /// The watched namespace; `None` for all.
     pub namespace: Option<String>,
-    /// The Ironic client.
-    pub ironic: Client,
+    /// The Ironics.
+    pub ironics: Ironics,
     /// Whether a Go manager runs now.
     pub go_manager: GoManagerCheck,
     /// Whether a node is a host's also by the host's name without the namespace.
@@ -135,7 +135,7 @@ where
         cache: cache.clone(),
         observer: Observer {
             nodes: NodeSearch {
-                ironic: parts.ironic.clone(),
+                ironics: parts.ironics.clone(),
                 plain_node_names: parts.plain_node_names,
             },
             go_manager: Arc::clone(&parts.go_manager),

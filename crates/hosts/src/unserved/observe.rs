@@ -42,9 +42,9 @@ impl Observer {
         let key = of_host(object).and_then(|key| host_key(&key));
         match self.nodes.read(key.as_ref(), found.host.as_ref()).await {
             Reading::Known(Some(node)) => Reading::Known(NodeView::Present {
-                is_locked: node.reservation.is_some(),
-                names_image: object.is_named_by(&node),
-                runs_agent: may_run_agent(&node),
+                is_locked: node.node.reservation.is_some(),
+                names_image: object.is_named_by(&node.node),
+                runs_agent: may_run_agent(&node.node),
             }),
             Reading::Known(None) => Reading::Known(NodeView::Absent),
             Reading::Failed(why) => Reading::Failed(why),

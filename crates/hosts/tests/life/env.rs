@@ -13,6 +13,7 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_hosts::agent_image;
 use metal3_hosts::data_image;
+use metal3_hosts::ironics::{Ironics, USUAL_NAME};
 use metal3_hosts::live;
 use metal3_hosts::node::Ramdisks;
 use metal3_hosts::reconciler::caches::Caches;
@@ -75,6 +76,8 @@ pub(crate) struct Setup {
     pub(crate) plain_node_names: bool,
     /// How far the clock of Ironic is ahead.
     pub(crate) ironic_ahead: TimeDelta,
+    /// The names of further Ironics.
+    pub(crate) others: Vec<&'static str>,
 }
 
 impl Default for Setup {
@@ -91,6 +94,7 @@ impl Default for Setup {
             switches: None,
             plain_node_names: false,
             ironic_ahead: TimeDelta::zero(),
+            others: Vec::new(),
         }
     }
 }
@@ -116,9 +120,22 @@ metal3_runtime::role! {
     }
 }
 
+/// A further Ironic, with machines of its own.
+#[derive(Clone)]
+pub(crate) struct Other {
+    pub(crate) name: &'static str,
+    pub(crate) ironic: Ironic,
+    pub(crate) interceptor: Interceptor,
+}
+
+/// The names of the Ironics that the controller is configured with at its next start, the first one first.
+pub(crate) type Configured = Arc<Mutex<Vec<&'static str>>>;
+
 pub(crate) struct TestEnv {
     pub(crate) cluster: Cluster,
     pub(crate) ironic: Ironic,
+    pub(crate) others: Vec<Other>,
+    pub(crate) configured: Configured,
     /// Between the controller and Ironic.
     pub(crate) interceptor: Interceptor,
     /// The events of every start of the controller.
@@ -139,16 +156,33 @@ impl TestEnv {
         cluster.reseed(setup.seed);
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(DateTime::UNIX_EPOCH));
         let ironic_clock = Arc::new(Ahead(Arc::clone(&clock), setup.ironic_ahead));
-        let mut options = IronicOptions::new(setup.seed, ironic_clock);
-        options.pace = setup.pace;
-        options.versions.maximum = setup.newest.unwrap_or(options.versions.maximum);
-        let ironic = Ironic::start(options);
+        let start = |seed: u64| {
+            let clock: Arc<dyn Clock> = Arc::<Ahead>::clone(&ironic_clock);
+            let mut options = IronicOptions::new(seed, clock);
+            options.pace = setup.pace.clone();
+            options.versions.maximum = setup.newest.unwrap_or(options.versions.maximum);
+            Ironic::start(options)
+        };
+        let ironic = start(setup.seed);
         let interceptor = Interceptor::on(ironic.clone());
+        let others = (1..).zip(&setup.others).map(|(number, name)| {
+            let ironic = start(setup.seed + 1_000_000 * number);
+            Other {
+                name,
+                interceptor: interceptor.to(ironic.clone()),
+                ironic,
+            }
+        });
+        let others: Vec<Other> = others.collect();
+        let names = std::iter::once(USUAL_NAME).chain(setup.others);
+        let configured: Configured = Arc::new(Mutex::new(names.collect()));
         let (inboxes, to_ironic, mut tasks) = (Arc::default(), Arc::default(), JoinSet::new());
         let metrics: Arc<Mutex<Metrics>> = Arc::default();
         let program = Program {
             client: cluster.client(CONTROLLER_USER),
             interceptor: interceptor.clone(),
+            others: others.clone(),
+            configured: Arc::clone(&configured),
             clock,
             inboxes: Arc::clone(&inboxes),
             to_ironic: Arc::clone(&to_ironic),
@@ -175,6 +209,8 @@ impl TestEnv {
         Self {
             cluster,
             ironic,
+            others,
+            configured,
             interceptor,
             inboxes,
             to_ironic,
@@ -225,6 +261,13 @@ impl TestEnv {
     /// A host with these members of its spec.
     pub(crate) fn document(&self, number: u32, spec: &Value) -> Value {
         let mac = self.machine(number, |machine| machine.macs().remove(0));
+        for other in &self.others {
+            // Created in the same order, the machine has the same address there.
+            let there = other
+                .ironic
+                .machine_at(&address(number), |machine| machine.macs().remove(0));
+            assert_eq!(there.as_ref(), Some(&mac));
+        }
         let mut whole = json!({
             "online": true,
             "bootMACAddress": mac,
@@ -346,6 +389,8 @@ pub(crate) fn address(number: u32) -> String {
 pub(crate) struct Program {
     pub(crate) client: kube::Client,
     pub(crate) interceptor: Interceptor,
+    pub(crate) others: Vec<Other>,
+    pub(crate) configured: Configured,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) inboxes: Arc<Mutex<Vec<EventQueue>>>,
     pub(crate) to_ironic: Arc<Mutex<Option<Client>>>,
@@ -366,16 +411,11 @@ impl Program {
         let (events, inbox) = EventRecorder::bounded(1000);
         self.inboxes.lock().push(inbox);
         self.interceptor.start();
-        let ironic_settings = IronicSettings::new(Endpoint::parse("http://ironic.example").unwrap());
-        let ironic = Client::over(
-            Arc::new(self.interceptor.clone()),
-            ironic_settings,
-            Arc::clone(&self.clock),
-        );
-        *self.to_ironic.lock() = Some(ironic.clone());
+        let ironics = self.ironics();
+        *self.to_ironic.lock() = ironics.iter().next().map(|(_, client)| client.clone());
         let mut tasks = JoinSet::new();
         if self.unserved {
-            self.start_unserved(&mut tasks, ironic.clone(), events.clone());
+            self.start_unserved(&mut tasks, ironics.clone(), events.clone());
         }
         let of_switches = self.switches.clone().map(|outputs| switches::SecretsOfSwitches {
             caches: switches::Caches::default(),
@@ -383,10 +423,10 @@ impl Program {
         });
         if self.subscriptions {
             let switches = of_switches.clone();
-            self.start_subscriptions(&mut tasks, (&caches, switches), ironic.clone(), events.clone());
+            self.start_subscriptions(&mut tasks, (&caches, switches), ironics.clone(), events.clone());
         }
         if self.data_images {
-            self.start_data_images(&mut tasks, &caches, ironic.clone(), events.clone());
+            self.start_data_images(&mut tasks, &caches, ironics.clone(), events.clone());
         }
         if let Some(ramdisks) = &self.agent_images {
             self.start_agent_images(&mut tasks, &caches, ramdisks.clone());
@@ -399,7 +439,7 @@ impl Program {
         let parts = Parts {
             client: self.client.clone(),
             caches: caches.clone(),
-            ironic,
+            ironics,
             permit: Arc::new(|| Ok(())),
             clock: Arc::clone(&self.clock),
             events,
@@ -420,6 +460,29 @@ impl Program {
         }
         tasks.spawn(running.run(stop));
         tasks
+    }
+
+    /// The clients of the configured Ironics.
+    fn ironics(&self) -> Ironics {
+        let client = |interceptor: &Interceptor| {
+            let settings = IronicSettings::new(Endpoint::parse("http://ironic.example").unwrap());
+            Client::over(Arc::new(interceptor.clone()), settings, Arc::clone(&self.clock))
+        };
+        let named = |name: &&'static str| {
+            let other = self.others.iter().find(|other| other.name == *name);
+            (
+                *name,
+                client(other.map_or(&self.interceptor, |other| &other.interceptor)),
+            )
+        };
+        let mut all: Vec<(&str, Client)> = self.configured.lock().iter().map(named).collect();
+        let first = all.remove(0);
+        Ironics::new(
+            first,
+            all.into_iter()
+                .map(|(name, client)| (name.to_owned(), client))
+                .collect(),
+        )
     }
 
     fn settings(&self) -> Settings {
@@ -444,7 +507,7 @@ impl Program {
         &self,
         tasks: &mut JoinSet<()>,
         (of_hosts, switches): (&Caches, Option<switches::SecretsOfSwitches>),
-        ironic: Client,
+        ironics: Ironics,
         events: EventRecorder,
     ) {
         let (caches, stop) = (subscription::Caches::default(), CancellationToken::new());
@@ -452,7 +515,7 @@ impl Program {
             client: self.client.clone(),
             caches: caches.clone(),
             of_hosts: of_hosts.clone(),
-            ironic,
+            ironics,
             permit: Arc::new(|| Ok(())),
             go_manager: self.go_manager(),
             switches,
@@ -471,10 +534,10 @@ impl Program {
         });
     }
 
-    fn start_data_images(&self, tasks: &mut JoinSet<()>, of_hosts: &Caches, ironic: Client, events: EventRecorder) {
+    fn start_data_images(&self, tasks: &mut JoinSet<()>, of_hosts: &Caches, ironics: Ironics, events: EventRecorder) {
         let parts = data_image::Parts {
             of_hosts: of_hosts.clone(),
-            ironic,
+            ironics,
             go_manager: self.go_manager(),
             plain_node_names: self.plain_node_names,
             clock: Arc::clone(&self.clock),
@@ -521,13 +584,13 @@ impl Program {
         });
     }
 
-    fn start_unserved(&self, tasks: &mut JoinSet<()>, ironic: Client, events: EventRecorder) {
+    fn start_unserved(&self, tasks: &mut JoinSet<()>, ironics: Ironics, events: EventRecorder) {
         let (caches, stop) = (unserved::Caches::default(), CancellationToken::new());
         let parts = unserved::Parts {
             client: self.client.clone(),
             caches: caches.clone(),
             namespace: None,
-            ironic,
+            ironics,
             go_manager: self.go_manager(),
             plain_node_names: self.plain_node_names,
             builds_agent_images: self.agent_images.is_some(),

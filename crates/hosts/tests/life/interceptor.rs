@@ -122,6 +122,8 @@ pub(crate) struct Interceptor {
     queued: Arc<Mutex<JoinSet<()>>>,
     /// How many changes of them the running controller sent.
     unbegun: Unbegun,
+    /// Whether no request gets a response.
+    hangs: Arc<Mutex<bool>>,
 }
 
 impl Interceptor {
@@ -133,6 +135,21 @@ impl Interceptor {
             observer: Arc::default(),
             queued: Arc::default(),
             unbegun: Arc::default(),
+            hangs: Arc::default(),
+        }
+    }
+
+    /// No further request gets a response, the change feed's included.
+    pub(crate) fn hang(&self, hangs: bool) {
+        *self.hangs.lock() = hangs;
+    }
+
+    /// The same of another Ironic: a crash of the controller is one for both.
+    pub(crate) fn to(&self, ironic: Ironic) -> Self {
+        Self {
+            kills: self.kills.clone(),
+            unbegun: Arc::clone(&self.unbegun),
+            ..Self::on(ironic)
         }
     }
 
@@ -210,6 +227,9 @@ impl Interceptor {
     }
 
     async fn forward(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, ConnectionBroken> {
+        if *self.hangs.lock() {
+            return pending().await;
+        }
         let Some(what) = describe_request(&request) else {
             return self.ironic.exchange(request).await;
         };

@@ -18,6 +18,7 @@ mod firmware;
 mod gauges;
 mod happy_path;
 mod interceptor;
+mod ironics;
 mod late_edits;
 mod lost_images;
 mod moves;

@@ -1,6 +1,7 @@
 //! The Go manager's environment variables as types. All errors are reported at once, so that a Deployment is
 //! edited once. An error contains a value only where it cannot be a secret.
 
+mod ironics;
 mod ramdisks;
 mod switches;
 
@@ -10,11 +11,12 @@ use std::time::Duration;
 use metal3_hosts::ironic_resource::Followed;
 use metal3_hosts::node::NodeSettings;
 use metal3_hosts::switches::Outputs;
-use metal3_ironic::endpoint::{Ca, ClientCertificate, Endpoint, Login, Settings, Trust};
+use metal3_ironic::endpoint::{Ca, ClientCertificate, Login, Settings, Trust};
 use metal3_ironic::slots::DEFAULT_LIMIT;
 
 use metal3_flags::span;
-use metal3_runtime::cache::Key;
+
+pub use ironics::NamedIronic;
 
 /// The Go manager's directory of credentials.
 const AUTH_ROOT: &str = "/opt/metal3/auth";
@@ -72,8 +74,8 @@ impl IronicSource {
 /// The settings in the environment.
 #[derive(Clone, Debug)]
 pub struct Environment {
-    /// Where Ironic is.
-    pub ironic: IronicSource,
+    /// The Ironics; the first one serves the hosts that name none. There is at least one.
+    pub ironics: Vec<NamedIronic>,
     /// Settings of nodes.
     pub node: NodeSettings,
     /// Where the switches are written, if they are configured.
@@ -115,7 +117,7 @@ impl Environment {
             builds_agent_images,
             faults: Vec::new(),
         };
-        let ironic = reader.ironic();
+        let ironics = reader.ironics();
         let node = reader.node();
         let switches = reader.switches();
         let namespace = reader.namespace();
@@ -123,9 +125,9 @@ impl Environment {
         let workers = reader.number("BMO_CONCURRENCY", 1);
         reader.reject_unsupported();
         let warnings = reader.warnings();
-        match ironic.filter(|_| reader.faults.is_empty()) {
-            Some(ironic) => Ok(Self {
-                ironic,
+        match reader.faults.is_empty() {
+            true => Ok(Self {
+                ironics,
                 node,
                 switches,
                 namespace,
@@ -133,7 +135,7 @@ impl Environment {
                 workers,
                 warnings,
             }),
-            None => Err(reader.faults),
+            false => Err(reader.faults),
         }
     }
 }
@@ -147,74 +149,6 @@ struct Reader<V, F> {
 }
 
 impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
-    fn ironic(&mut self) -> Option<IronicSource> {
-        let (trust, time_limit) = (self.trust(), self.time_limit());
-        if let Some(name) = self.text("IRONIC_NAME") {
-            return Some(IronicSource::Resource(Followed {
-                resource: self.resource(name)?,
-                trust,
-                time_limit,
-                login_in_clear: false,
-            }));
-        }
-        let Some(text) = self.text("IRONIC_ENDPOINT") else {
-            let why = "must be the URL of Ironic; write https://host:6385, or name an Ironic resource in IRONIC_NAME";
-            self.wrong("IRONIC_ENDPOINT", why);
-            return None;
-        };
-        match Endpoint::parse(&text) {
-            Ok(endpoint) => Some(IronicSource::Endpoint(Settings {
-                login: self.login(),
-                trust,
-                time_limit,
-                ..Settings::new(endpoint)
-            })),
-            Err(error) => {
-                self.wrong("IRONIC_ENDPOINT", &error.to_string());
-                None
-            }
-        }
-    }
-
-    /// The namespace is that of the variable, of the process, or the watched one, as in the Go manager.
-    /// differs (`ironic-resource-namespace`): without any the Go manager uses `IRONIC_ENDPOINT`, without a word.
-    fn resource(&mut self, name: String) -> Option<Key> {
-        const VARIABLE: &str = "IRONIC_NAMESPACE";
-        let places = [VARIABLE, "POD_NAMESPACE", "WATCH_NAMESPACE"];
-        let namespace = places.iter().find_map(|variable| self.text(variable));
-        let Some(namespace) = namespace else {
-            self.wrong(
-                VARIABLE,
-                "must be the namespace of the Ironic resource that IRONIC_NAME names",
-            );
-            return None;
-        };
-        for (variable, part) in [("IRONIC_NAME", &name), (VARIABLE, &namespace)] {
-            if !is_label(part) {
-                self.wrong(
-                    variable,
-                    &format!("{part:?} is no name of an object: lower case letters, digits, and - inside"),
-                );
-                return None;
-            }
-        }
-        Some(Key { namespace, name })
-    }
-
-    /// differs (`ironic-login-optional`): an optional Secret that does not exist leaves an empty directory.
-    fn login(&self) -> Login {
-        let root = self
-            .text("METAL3_AUTH_ROOT_DIR")
-            .unwrap_or_else(|| AUTH_ROOT.to_owned());
-        let folder = Path::new(&root).join("ironic");
-        let is_there = |name: &str| (self.is_there)(&folder.join(name));
-        if is_there("username") || is_there("password") {
-            Login::Folder(folder)
-        } else {
-            Login::Open
-        }
-    }
-
     fn trust(&mut self) -> Trust {
         let ca = self.file("IRONIC_CACERT_FILE", CA);
         let certificate = self.file("IRONIC_CLIENT_CERT_FILE", CERTIFICATE);
@@ -356,11 +290,12 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
         let ignored = [("IRONIC_CLIENT_CACHE_TTL", NO_CACHE)];
         let by_name = [("IRONIC_ENDPOINT", BY_RESOURCE), ("METAL3_AUTH_ROOT_DIR", BY_RESOURCE)];
         let is_named = self.text("IRONIC_NAME").is_some();
+        let has_list = self.text("IRONIC_ENDPOINTS").is_some();
         let by_endpoint = [("IRONIC_NAMESPACE", NO_RESOURCE)];
         let (by_name, by_endpoint) = (by_name.iter(), by_endpoint.iter());
         let given = ignored
             .iter()
-            .chain(by_name.filter(|_| is_named))
+            .chain(by_name.filter(|(variable, _)| is_named && !(has_list && *variable == "METAL3_AUTH_ROOT_DIR")))
             .chain(by_endpoint.filter(|_| !is_named))
             .chain(switches::DEPENDENT.iter().filter(|_| !self.has_networking()));
         let given = given.filter(|(variable, _)| self.text(variable).is_some());
@@ -379,15 +314,6 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
             why: why.to_owned(),
         });
     }
-}
-
-/// The longest part of a DNS name.
-const LONGEST_LABEL: usize = 63;
-
-/// A part of a DNS name: a name with another letter would make another host of the URL.
-fn is_label(text: &str) -> bool {
-    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    text.len() <= LONGEST_LABEL && text.bytes().all(is_inner) && !text.starts_with('-') && !text.ends_with('-')
 }
 
 fn is_url(text: &str) -> bool {

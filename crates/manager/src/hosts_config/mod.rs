@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use metal3_domain::clock::Clock;
 use metal3_hosts::ironic_resource::Followed;
+use metal3_hosts::ironics::{Ironics, USUAL_NAME};
 use metal3_hosts::reconciler::DeprovisionBudget;
 use metal3_hosts::settings::{BmcSecrets, Settings};
 use metal3_hosts::switches::Outputs;
@@ -17,7 +18,7 @@ use metal3_ironic::{Client, SetupError};
 
 use metal3_flags::Options;
 
-pub use environment::{Environment, IronicSource, VariableError};
+pub use environment::{Environment, IronicSource, NamedIronic, VariableError};
 
 /// Default number of parallel reconciles: the number of parallel requests to Ironic.
 const WORKERS: usize = 8;
@@ -30,10 +31,15 @@ pub enum HostsConfigError {
     Variables(Vec<VariableError>),
     /// The login of Ironic would be sent without encryption.
     #[error(
-        "IRONIC_ENDPOINT: the login of Ironic would cross the network without encryption over http://; write https://, or allow it \
-         by --allow-insecure-ironic"
+        "{variable}: the login of Ironic {name:?} would cross the network without encryption over http://; write https://, or allow \
+         it by --allow-insecure-ironic"
     )]
-    LoginInClear,
+    LoginInClear {
+        /// The variable with its URL.
+        variable: &'static str,
+        /// Its name.
+        name: String,
+    },
     /// A file of the Ironic client cannot be used.
     #[error("set up the Ironic client")]
     Setup(#[from] SetupError),
@@ -47,10 +53,10 @@ fn lines(faults: &[VariableError]) -> String {
 /// The configuration of hosts.
 #[derive(Clone)]
 pub struct HostsConfig {
-    /// Ironic.
-    pub ironic: Client,
-    /// The `Ironic` resource that says where it is, if the environment names one.
-    pub ironic_resource: Option<Followed>,
+    /// The Ironics.
+    pub ironics: Ironics,
+    /// The `Ironic` resources that say where some of them are. The name of each is that of its Ironic.
+    pub ironic_resources: Vec<Followed>,
     /// Settings of decisions.
     pub settings: Settings,
     /// Where the switches are written, if they are configured.
@@ -80,33 +86,16 @@ impl HostsConfig {
         for warning in &environment.warnings {
             tracing::warn!("{warning}");
         }
-        if environment.ironic.trust().insecure {
+        if environment.ironics.iter().any(|ironic| ironic.source.trust().insecure) {
             tracing::warn!("IRONIC_INSECURE: any server is accepted as Ironic and receives its credentials");
         }
-        // differs: `ironic-login-encrypted`. The Go manager sends it.
-        if environment.ironic.sends_login_in_clear() && !options.insecure_ironic {
-            return Err(HostsConfigError::LoginInClear);
-        }
-        let (ironic, ironic_resource) = match environment.ironic {
-            IronicSource::Endpoint(settings) => (Client::new(settings, clock).await?, None),
-            IronicSource::Resource(followed) => {
-                let why = format!("Ironic resource {} was not read yet", followed.resource);
-                let login_in_clear = options.insecure_ironic;
-                (
-                    Client::without_destination(why, clock),
-                    Some(Followed {
-                        login_in_clear,
-                        ..followed
-                    }),
-                )
-            }
-        };
+        let (ironics, ironic_resources) = clients(environment.ironics, options.insecure_ironic, &clock).await?;
         let mut node = environment.node;
         node.fake_hardware = options.fake_hardware;
         node.bmc_networks = options.bmc_networks.clone();
         Ok(Self {
-            ironic,
-            ironic_resource,
+            ironics,
+            ironic_resources,
             settings: Settings {
                 retries: options.retries,
                 plain_node_names: options.plain_node_names,
@@ -129,4 +118,40 @@ impl HostsConfig {
             workers: options.hosts_at_once.or(environment.workers).unwrap_or(WORKERS),
         })
     }
+}
+
+/// The clients of the Ironics, and the resources that they follow.
+async fn clients(
+    named: Vec<NamedIronic>,
+    insecure: bool,
+    clock: &Arc<dyn Clock>,
+) -> Result<(Ironics, Vec<Followed>), HostsConfigError> {
+    let (mut clients, mut resources) = (Vec::new(), Vec::new());
+    for NamedIronic { name, source } in named {
+        // differs: `ironic-login-encrypted`. The Go manager sends it.
+        if source.sends_login_in_clear() && !insecure {
+            let variable = match name == USUAL_NAME {
+                true => "IRONIC_ENDPOINT",
+                false => "IRONIC_ENDPOINTS",
+            };
+            return Err(HostsConfigError::LoginInClear { variable, name });
+        }
+        let client = match source {
+            IronicSource::Endpoint(settings) => Client::new(settings, Arc::clone(clock)).await?,
+            IronicSource::Resource(followed) => {
+                let why = format!("Ironic resource {} was not read yet", followed.resource);
+                resources.push(Followed {
+                    login_in_clear: insecure,
+                    ..followed
+                });
+                Client::without_destination(why, Arc::clone(clock))
+            }
+        };
+        clients.push((name, client));
+    }
+    let mut clients = clients.into_iter();
+    let Some((name, first)) = clients.next() else {
+        return Err(HostsConfigError::Variables(Vec::new()));
+    };
+    Ok((Ironics::new((&name, first), clients.collect()), resources))
 }

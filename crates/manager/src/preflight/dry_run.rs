@@ -13,6 +13,7 @@ use metal3_domain::clock::Clock;
 use metal3_domain::uri::public_text;
 use metal3_flags::{Options, Owner};
 use metal3_grants::LeaderElection;
+use metal3_hosts::ironics::USUAL_NAME;
 use metal3_ironic::calls::node;
 use metal3_ironic::model::node::Node;
 use metal3_preflight::{Change, DryRun, NotRead};
@@ -284,7 +285,8 @@ impl Run<'_> {
                 target.variable(name)
             }
         };
-        if (surroundings.variable)("IRONIC_ENDPOINT").is_none() {
+        let is_set = |name: &str| (surroundings.variable)(name).is_some();
+        if !is_set("IRONIC_ENDPOINT") && !is_set("IRONIC_ENDPOINTS") {
             return Err(
                 "IRONIC_ENDPOINT is not set in the environment of this command; set it, and METAL3_AUTH_ROOT_DIR and \
                         IRONIC_CACERT_FILE if it needs them, where Ironic can be reached"
@@ -294,14 +296,21 @@ impl Run<'_> {
         let config = HostsConfig::of(options, variable, Arc::clone(&surroundings.clock)).await;
         let mut config = config.map_err(|error| error.to_string())?;
         if let Some(ironic) = &surroundings.ironic {
-            config.ironic = ironic.clone();
+            config.ironics = ironic.clone().into();
         }
         let first = node::list::<Node>(node::Order::Created, 1, None);
-        match tokio::time::timeout(IRONIC, config.ironic.send(&first)).await {
-            Ok(Ok(_)) => Ok(config),
-            Ok(Err(error)) => Err(format!("Ironic at IRONIC_ENDPOINT: {error}")),
-            Err(_) => Err("Ironic at IRONIC_ENDPOINT does not answer".to_owned()),
+        for (name, client) in config.ironics.iter() {
+            let at = match **name == *USUAL_NAME {
+                true => "Ironic at IRONIC_ENDPOINT".to_owned(),
+                false => format!("Ironic {name} of IRONIC_ENDPOINTS"),
+            };
+            match tokio::time::timeout(IRONIC, client.send(&first)).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => return Err(format!("{at}: {error}")),
+                Err(_) => return Err(format!("{at} does not answer")),
+            }
         }
+        Ok(config)
     }
 
     /// Runs until the limit, or until nothing was reconciled for a while. Returns what is not known.

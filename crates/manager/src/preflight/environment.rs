@@ -6,6 +6,7 @@ use std::path::Path;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Container, EnvVarSource};
 use metal3_flags::Owner;
+use metal3_hosts::ironics::USUAL_NAME;
 use metal3_preflight::{
     Decision, Finding, Given, Manager, ONE_NAMESPACE, Source, Variable, expanded, unknown_reference,
 };
@@ -167,9 +168,17 @@ fn judged(object: &str, variables: &Variables, container: &Container) -> (Vec<Fi
             let mut findings: Vec<Finding> = warnings
                 .map(|warning| Finding::new(Decision::Go, object, warning, ""))
                 .collect();
-            if read.ironic.sends_login_in_clear() {
+            for ironic in read
+                .ironics
+                .iter()
+                .filter(|ironic| ironic.source.sends_login_in_clear())
+            {
+                let variable = match ironic.name == USUAL_NAME {
+                    true => "IRONIC_ENDPOINT begins".to_owned(),
+                    false => format!("the URL of {} in IRONIC_ENDPOINTS begins", ironic.name),
+                };
                 let what =
-                    "IRONIC_ENDPOINT begins with http://, and a login is sent to it: the host controllers do not start";
+                    format!("{variable} with http://, and a login is sent to it: the host controllers do not start");
                 let cure = "give Ironic a certificate, or start them with --allow-insecure-ironic";
                 findings.push(Finding::new(Decision::No, object, what, cure).row("ironic-login-encrypted"));
             }

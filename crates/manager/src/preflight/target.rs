@@ -5,8 +5,9 @@ use metal3_preflight::{Given, Manager, NotRead, Variable, expanded, unknown_refe
 
 /// The variables that say where Ironic is, and how to log in. They are those of the command: the network of the manager, its mounted
 /// files and its login are not those of the person who runs it, and a ConfigMap must not choose where a login of that person goes.
-pub(super) const OF_IRONIC: [&str; 9] = [
+pub(super) const OF_IRONIC: [&str; 10] = [
     "IRONIC_ENDPOINT",
+    "IRONIC_ENDPOINTS",
     "IRONIC_NAME",
     "IRONIC_NAMESPACE",
     "IRONIC_CACERT_FILE",

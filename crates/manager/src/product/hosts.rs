@@ -60,7 +60,7 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
     }
     let only = session.options.namespace.clone().or_else(|| metal.namespace.clone());
     let known = caches.hosts.clone();
-    let others = OtherCaches::default();
+    let mut others = OtherCaches::default();
     let of_hosts = match metal.settings.builds_agent_images {
         true => caches.watches_with_agent_images(&watch_config),
         false => caches.watches(&watch_config),
@@ -68,10 +68,7 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
     let watches = of_hosts
         .chain(others.subscriptions.watches(&watch_config))
         .chain(others.unserved.watches(&watch_config));
-    let watches = match &metal.ironic_resource {
-        Some(followed) => watches.chain(others.ironic.watches(&watch_config, followed)),
-        None => watches,
-    };
+    let watches = watches.chain(others.ironics.watches(&watch_config, &metal.ironic_resources));
     let watches = match &metal.switches {
         Some(_) => watches.chain(others.switches.watches(&watch_config)),
         None => watches,
@@ -96,7 +93,7 @@ struct OtherCaches {
     subscriptions: subscription::Caches,
     switches: switches::Caches,
     unserved: unserved::Caches,
-    ironic: ironic_resource::Caches,
+    ironics: ironic_resource::AllCaches,
 }
 
 /// The rights of users and the allowed destinations, for the webhook of hosts. A replica that does not lead reviews them
@@ -203,10 +200,9 @@ async fn run_if_any<C: Reconciler>(controller: Option<Controller<C>>, stop: Canc
     }
 }
 
-async fn follow_if_any(parts: Option<ironic_resource::Parts>, stop: CancellationToken) {
-    if let Some(parts) = parts {
-        ironic_resource::follow(parts, stop).await;
-    }
+async fn follow_all(parts: Vec<ironic_resource::Parts>, stop: CancellationToken) {
+    let all = parts.into_iter();
+    futures::future::join_all(all.map(|parts| ironic_resource::follow(parts, stop.clone()))).await;
 }
 
 fn data_image_parts(
@@ -218,7 +214,7 @@ fn data_image_parts(
 ) -> data_image::Parts {
     data_image::Parts {
         of_hosts: caches.clone(),
-        ironic: metal.ironic.clone(),
+        ironics: metal.ironics.clone(),
         go_manager: Arc::clone(&write_access.go_manager),
         plain_node_names: metal.settings.plain_node_names,
         clock: Arc::clone(&session.clock),
@@ -238,7 +234,7 @@ fn unserved_parts(
         client: write_access.client.clone(),
         caches,
         namespace: session.options.namespace.clone().or_else(|| metal.namespace.clone()),
-        ironic: metal.ironic.clone(),
+        ironics: metal.ironics.clone(),
         go_manager: Arc::clone(&write_access.go_manager),
         plain_node_names: metal.settings.plain_node_names,
         builds_agent_images: metal.settings.builds_agent_images,
@@ -250,17 +246,19 @@ fn unserved_parts(
 }
 
 fn ironic_parts(
-    caches: ironic_resource::Caches,
+    caches: &ironic_resource::AllCaches,
     write_access: &WriteAccess,
     metal: &HostsConfig,
-) -> Option<ironic_resource::Parts> {
-    let followed = metal.ironic_resource.clone()?;
-    Some(ironic_resource::Parts {
-        client: write_access.client.clone(),
-        caches,
-        ironic: metal.ironic.clone(),
-        followed,
-    })
+) -> Vec<ironic_resource::Parts> {
+    let followed = metal.ironic_resources.iter().filter_map(|followed| {
+        Some(ironic_resource::Parts {
+            client: write_access.client.clone(),
+            caches: caches.of(followed)?,
+            ironic: metal.ironics.client(&followed.resource.name)?.clone(),
+            followed: followed.clone(),
+        })
+    });
+    followed.collect()
 }
 
 fn controllers(
@@ -275,7 +273,7 @@ fn controllers(
         client: write_access.client.clone(),
         caches: others.subscriptions,
         of_hosts: caches.clone(),
-        ironic: metal.ironic.clone(),
+        ironics: metal.ironics.clone(),
         permit: Arc::clone(&write_access.permit),
         go_manager: Arc::clone(&write_access.go_manager),
         switches: secrets_of_switches(&metal, &others.switches),
@@ -286,7 +284,7 @@ fn controllers(
     };
     let of_data_images = data_image_parts(session, &caches, &write_access, &metal, events.clone());
     let of_unserved = unserved_parts(session, others.unserved, &write_access, &metal, events.clone());
-    let of_ironic = ironic_parts(others.ironic, &write_access, &metal);
+    let of_ironics = ironic_parts(&others.ironics, &write_access, &metal);
     let agent_images = image_controller(session, &caches, &write_access, &metal);
     let of_switches = switch_controller(session, (&caches, others.switches), &write_access, &metal);
     let subscription_writer: Writer<Subscriptions> = Writer::new(write_access.client.clone(), session.mode());
@@ -297,7 +295,7 @@ fn controllers(
     let parts = Parts {
         client: write_access.client,
         caches,
-        ironic: metal.ironic,
+        ironics: metal.ironics,
         permit: write_access.permit,
         clock,
         events,
@@ -322,7 +320,7 @@ fn controllers(
             run_if_any(agent_images, stop.clone()),
             run_if_any(of_switches, stop.clone()),
         );
-        let follow_ironic = follow_if_any(of_ironic, stop.clone());
+        let follow_ironic = follow_all(of_ironics, stop.clone());
         let work = futures::future::join4(of_hosts, of_images, follow_ironic, unserved.run(stop));
         Box::pin(run_then_drain(work, publisher.run()))
     })

@@ -42,7 +42,7 @@ pub(crate) async fn wired(world: &TestCluster, ironic: &Ironic, flags: &str) -> 
     let variable = |name: &str| (name == "IRONIC_ENDPOINT").then(|| "http://127.0.0.1:1".to_owned());
     let metal = HostsConfig::of(&options(flags), variable, Arc::clone(&world.clock)).await;
     HostsConfig {
-        ironic: ironic.client().unwrap(),
+        ironics: ironic.client().unwrap().into(),
         ..metal.unwrap()
     }
 }

@@ -117,7 +117,7 @@ async fn named(world: &TestCluster, ironic: &Ironic) -> HostsConfig {
         .await
         .unwrap();
     HostsConfig {
-        ironic: client,
+        ironics: client.into(),
         ..metal.unwrap()
     }
 }

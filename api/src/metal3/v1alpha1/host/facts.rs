@@ -16,6 +16,13 @@ impl BareMetalHost {
         annotations.get(name).map(String::as_str)
     }
 
+    /// The value of a label.
+    #[must_use]
+    pub fn label(&self, name: &str) -> Option<&str> {
+        let labels = self.metadata.labels.as_ref()?;
+        labels.get(name).map(String::as_str)
+    }
+
     /// The management controller. `None`: there is no address.
     ///
     /// # Errors

@@ -195,7 +195,7 @@ fn failures_of_ironic_are_over_when_it_serves_requests_again() {
             refuse(&refusals, attempt, "manage", &error, &node("enroll"));
         }
         assert_eq!(
-            refusals.end_failures_of_ironic(),
+            refusals.end_failures_of_ironic(|_| true),
             Vec::from_iter(is_ended.then(host)),
             "{error}"
         );

@@ -12,10 +12,17 @@ fn read(variables: &[(&str, &str)], files: &[&str]) -> Result<Environment, Vec<V
 
 /// The settings of an endpoint.
 fn at(read: &Environment) -> Settings {
-    let IronicSource::Endpoint(settings) = read.ironic.clone() else {
+    let [
+        NamedIronic {
+            name,
+            source: IronicSource::Endpoint(settings),
+        },
+    ] = read.ironics.as_slice()
+    else {
         unreachable!("no resource is named");
     };
-    settings
+    assert_eq!(name, "ironic");
+    settings.clone()
 }
 
 #[test]
@@ -29,9 +36,16 @@ fn an_ironic_resource_is_named_by_variables_and_trust_is_that_of_the_environment
         (vec![name, watched], "hosts"),
     ] {
         let read = read(&variables, &[CA, CERTIFICATE, KEY]).unwrap();
-        let IronicSource::Resource(followed) = read.ironic else {
+        let [
+            NamedIronic {
+                name,
+                source: IronicSource::Resource(followed),
+            },
+        ] = read.ironics.as_slice()
+        else {
             unreachable!("{variables:?}");
         };
+        assert_eq!(name, "ironic");
         assert_eq!(followed.resource.to_string(), format!("{namespace}/ironic"));
         assert!(followed.trust.ca.is_some() && followed.trust.client.is_some());
         assert!(read.warnings.is_empty(), "{:?}", read.warnings);
@@ -63,6 +77,123 @@ fn an_ironic_resource_is_named_by_variables_and_trust_is_that_of_the_environment
         "{:?}",
         both.warnings
     );
+}
+
+/// The name, where it is, its login and its trust.
+fn shown(ironic: &NamedIronic) -> String {
+    let trust = ironic.source.trust();
+    let at = match &ironic.source {
+        IronicSource::Resource(followed) => followed.resource.to_string(),
+        IronicSource::Endpoint(settings) => match &settings.login {
+            Login::Folder(folder) => format!("login of {}", folder.display()),
+            _ => "open".to_owned(),
+        },
+    };
+    let file = |path: Option<&Path>| path.map_or_else(String::new, |path| format!(", {}", path.display()));
+    let key = trust.client.as_ref().map(|client| client.key.as_path());
+    format!(
+        "{}: {at}{}{}",
+        ironic.name,
+        file(trust.ca.as_ref().and_then(Ca::file)),
+        file(key)
+    )
+}
+
+#[test]
+fn several_ironics_are_resources_and_endpoints_each_with_its_own_login_and_trust() {
+    let list = ("IRONIC_ENDPOINTS", "site-b=https://b:6385, site-c=http://c:6385,");
+    let own = ("POD_NAMESPACE", "system");
+    let files = [
+        CA,
+        "/opt/metal3/auth/ironic/username",
+        "/opt/metal3/auth/site-b/username",
+        "/opt/metal3/auth/site-b/ca.crt",
+        "/opt/metal3/auth/site-b/tls.crt",
+        "/opt/metal3/auth/site-b/tls.key",
+    ];
+    let of_b =
+        "site-b: login of /opt/metal3/auth/site-b, /opt/metal3/auth/site-b/ca.crt, /opt/metal3/auth/site-b/tls.key";
+    let of_c = format!("site-c: open, {CA}");
+    let resource = |name: &str, namespace: &str| format!("{name}: {namespace}/{name}, {CA}");
+    for (variables, expected) in [
+        (vec![list], vec![of_b.to_owned(), of_c.clone()]),
+        (
+            vec![ENDPOINT, list],
+            vec![
+                format!("ironic: login of /opt/metal3/auth/ironic, {CA}"),
+                of_b.to_owned(),
+                of_c.clone(),
+            ],
+        ),
+        (
+            vec![("IRONIC_NAME", "one,there/two"), own, list],
+            vec![
+                resource("one", "system"),
+                resource("two", "there"),
+                of_b.to_owned(),
+                of_c.clone(),
+            ],
+        ),
+    ] {
+        let read = read(&variables, &files).unwrap();
+        let all: Vec<String> = read.ironics.iter().map(shown).collect();
+        assert_eq!(all, expected, "{variables:?}");
+        assert_eq!(read.warnings, Vec::<String>::new());
+    }
+    for (variables, files, variable, cure) in [
+        (
+            vec![("IRONIC_ENDPOINTS", "https://b:6385")],
+            vec![],
+            "IRONIC_ENDPOINTS",
+            "write name=https",
+        ),
+        (
+            vec![("IRONIC_ENDPOINTS", "B=https://b:6385")],
+            vec![],
+            "IRONIC_ENDPOINTS",
+            "lower case",
+        ),
+        (
+            vec![("IRONIC_ENDPOINTS", "b=ftp://b")],
+            vec![],
+            "IRONIC_ENDPOINTS",
+            "http",
+        ),
+        (
+            vec![("IRONIC_ENDPOINTS", "b=https://b,b=https://c")],
+            vec![],
+            "IRONIC_ENDPOINTS",
+            "two Ironics",
+        ),
+        (
+            vec![ENDPOINT, ("IRONIC_ENDPOINTS", "ironic=https://b")],
+            vec![],
+            "IRONIC_ENDPOINTS",
+            "two Ironics",
+        ),
+        (
+            vec![("IRONIC_NAME", "a,x/a"), own],
+            vec![],
+            "IRONIC_NAME",
+            "two Ironics",
+        ),
+        (
+            vec![("IRONIC_ENDPOINTS", "b=https://b")],
+            vec!["/opt/metal3/auth/b/tls.crt"],
+            "IRONIC_ENDPOINTS",
+            "a certificate needs its key",
+        ),
+        (
+            vec![("IRONIC_ENDPOINTS", " , ")],
+            vec![],
+            "IRONIC_ENDPOINT",
+            "must be the URL",
+        ),
+    ] {
+        let faults = read(&variables, &files).unwrap_err();
+        let is_named = faults[0].variable == variable && faults[0].why.contains(cure);
+        assert!(is_named && faults.len() == 1, "{variables:?}: {faults:?}");
+    }
 }
 
 #[test]

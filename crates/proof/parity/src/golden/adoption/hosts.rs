@@ -245,7 +245,7 @@ fn start(server: &TestServer, ironic: &Arc<RecordingTransport>, metrics: &Metric
     let parts = Parts {
         client: client.clone(),
         caches: caches.clone(),
-        ironic: Client::over(wire, Reach::new(endpoint), Arc::clone(&server.clock)),
+        ironics: Client::over(wire, Reach::new(endpoint), Arc::clone(&server.clock)).into(),
         permit: Arc::new(|| Ok(())),
         clock: Arc::clone(&server.clock),
         events,

@@ -1,0 +1,112 @@
+//! Which Ironic serves the host: its record, and what a host reports that no Ironic serves, or not the one that it asks for.
+
+use metal3_api::metal3::names::{DETACHED_ANNOTATION, HOST_FINALIZER, IRONIC_LABEL, REGISTERED_IN_ANNOTATION};
+use metal3_runtime::work::Next;
+
+use crate::facts::Read;
+use crate::ironics::{Bar, Choice, Wish, choose};
+use crate::names::reason;
+use crate::plan::firmware_record::is_firmware_still_unknown;
+use crate::plan::object::has_finalizer;
+use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
+use crate::plan::safety::is_still_withheld;
+use crate::plan::wait;
+
+/// Requires an Ironic that serves the host, and records it before the first request.
+pub(crate) fn require(planner: &mut Planner<'_>) -> PlanResult<()> {
+    let host = planner.host();
+    // A released host waits for other controllers.
+    if planner.is_deleting() && !has_finalizer(host) {
+        return Ok(());
+    }
+    match choose(planner.facts.ironics, &Wish::of(host), planner.facts.located) {
+        Choice::Use {
+            ironic,
+            is_new,
+            refused,
+        } => {
+            if let Some(wanted) = refused {
+                report(planner, change_refused(wanted, &ironic));
+            }
+            if is_new {
+                let annotations = planner.draft.metadata.annotations.get_or_insert_default();
+                annotations.insert(REGISTERED_IN_ANNOTATION.to_owned(), ironic.to_string());
+            }
+            // Otherwise it is written together with what else the object lacks, which comes before each request.
+            match is_new && planner.is_deleting() {
+                true => Err(Decision::Wait(Next::Requeue)),
+                false => Ok(()),
+            }
+        }
+        Choice::Search => Err(Decision::read(Read::Ironic)),
+        Choice::Wait(bar) => {
+            let (withheld, wait) = withheld(planner, &bar);
+            report(planner, withheld);
+            Err(Decision::Wait(wait))
+        }
+    }
+}
+
+/// What a user has to do first stays visible.
+fn report(planner: &mut Planner<'_>, withheld: Withheld) {
+    if !is_still_withheld(planner) && !is_firmware_still_unknown(planner) {
+        planner.withheld = Some(withheld);
+    }
+}
+
+/// Whether the host asks for another Ironic than the one that has its node.
+pub(crate) fn is_change_refused(withheld: &Withheld) -> bool {
+    withheld.reason == reason::IRONIC_CHANGE_REFUSED
+}
+
+fn change_refused(wanted: &str, ironic: &str) -> Withheld {
+    Withheld {
+        reason: reason::IRONIC_CHANGE_REFUSED,
+        message: format!(
+            "the label {IRONIC_LABEL} asks for {wanted:?}, and the node of this host is in Ironic {ironic:?}, which continues to \
+             serve it. Set the label to {ironic:?}; or, to register the machine in the other one, set the annotation \
+             {DETACHED_ANNOTATION}, wait until the host is detached, and remove the annotation again"
+        ),
+    }
+}
+
+fn withheld(planner: &Planner<'_>, bar: &Bar<'_>) -> (Withheld, Next) {
+    let configured = planner.facts.ironics;
+    match bar {
+        Bar::Unknown { wanted, .. } => {
+            let message = format!(
+                "the label {IRONIC_LABEL} is {wanted:?}, and no Ironic of that name is configured (configured: {configured}). \
+                 Correct the label, or configure that Ironic; nothing is sent for this host before"
+            );
+            let reason = reason::IRONIC_UNKNOWN;
+            let wait = wait::on_user("the Ironic that the host names is not configured");
+            (Withheld { reason, message }, wait)
+        }
+        Bar::NotConfigured(recorded) => {
+            let end = match planner.is_deleting() {
+                true => format!(
+                    "If it is lost permanently, switch the machine off by hand, since its addresses are given to others, and then \
+                     remove the finalizer {HOST_FINALIZER} from the host"
+                ),
+                false => format!(
+                    "If it is lost permanently, set the annotation {REGISTERED_IN_ANNOTATION} to the one that takes the machine over"
+                ),
+            };
+            let message = format!(
+                "the host is registered in Ironic {recorded:?}, which is not configured any more (configured: {configured}). \
+                 Configure it again; nothing is sent for this host before. {end}"
+            );
+            let reason = reason::IRONIC_NOT_CONFIGURED;
+            let wait = wait::on_user("the Ironic of the host is not configured");
+            (Withheld { reason, message }, wait)
+        }
+        Bar::NotLocated(why) => {
+            let message = format!(
+                "nothing records which Ironic has the node of this host, and not all of them can be searched ({why}). Restore that \
+                 one; then the host continues without help"
+            );
+            let reason = reason::NODE_NOT_LOCATED;
+            (Withheld { reason, message }, wait::on_unreachable_ironic())
+        }
+    }
+}

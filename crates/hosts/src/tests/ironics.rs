@@ -1,0 +1,106 @@
+//! Which Ironic serves a host: its record, its reports, and that nothing is sent without one.
+
+use metal3_runtime::plan::{Observed, UnknownReason};
+use serde_json::json;
+
+use super::fixture::Fixture;
+use super::rows::given::{asked, available, deleting, provisioned, registering};
+use crate::action::Action;
+use crate::ironics::{Located, Name, Names};
+
+const RECORD: &str = "baremetalhost.metal3.io/registered-in";
+
+fn among_two(fixture: Fixture, (wanted, recorded): (&str, &str)) -> Fixture {
+    let label = Some(wanted).filter(|name| !name.is_empty());
+    let fixture = fixture.host(json!({ "metadata": { "labels": { "baremetalhost.metal3.io/ironic": label } } }));
+    let fixture = match recorded {
+        "" => fixture,
+        recorded => fixture.annotated(RECORD, recorded),
+    };
+    fixture.with(|fixture| fixture.ironics = Names::one("a").with(["b"]))
+}
+
+fn located(fixture: Fixture, located: Located) -> Fixture {
+    fixture.with(|fixture| fixture.located = located)
+}
+
+fn orders(fixture: &Fixture) -> usize {
+    let plan = fixture.plan();
+    let mut all = plan.actions.iter();
+    let is_order = |action: &&Action| matches!(action, Action::Ironic(_));
+    all.by_ref().filter(is_order).count()
+}
+
+#[test]
+fn host_without_an_ironic_gets_no_order_and_says_why() {
+    let away = || Observed::Unknown(UnknownReason::Unreadable("Ironic b does not respond".to_owned()));
+    for (given, fixture, reason) in [
+        ("unknown", among_two(available(), ("x", "a")), "IronicUnknown"),
+        ("unknown, new", among_two(registering(), ("x", "")), "IronicUnknown"),
+        (
+            "not configured",
+            among_two(asked(), ("", "gone")),
+            "IronicNotConfigured",
+        ),
+        (
+            "not configured, deleted",
+            among_two(deleting(), ("", "gone")),
+            "IronicNotConfigured",
+        ),
+        (
+            "not searched",
+            located(among_two(provisioned(), ("", "")), away()),
+            "NodeNotLocated",
+        ),
+    ] {
+        let fixture = fixture.node("available").live();
+        let summary = fixture.summary();
+        assert!(summary.contains(&format!("withheld: {reason}")), "{given}: {summary}");
+        assert_eq!(orders(&fixture), 0, "{given}");
+    }
+}
+
+#[test]
+fn the_ironic_of_a_host_is_recorded_before_the_first_request() {
+    let found = Observed::Present(Name::from("b"));
+    for (given, fixture, expected) in [
+        (
+            "new",
+            among_two(Fixture::new(""), ("b", "")),
+            "changes the host, replan",
+        ),
+        ("searched", among_two(provisioned(), ("", "")), "reads Ironic"),
+        (
+            "found",
+            located(among_two(provisioned(), ("", "")), found.clone()),
+            "changes the host, replan",
+        ),
+        (
+            "found, deleted",
+            located(among_two(deleting(), ("", "")), found),
+            "changes the host, replan",
+        ),
+    ] {
+        assert_eq!(fixture.summary(), expected, "{given}");
+        let names_one = |action: Action| match action {
+            Action::PatchHost(patch) => patch.into_document().to_string().contains(RECORD),
+            _ => false,
+        };
+        let written = fixture.plan().actions.into_iter().any(names_one);
+        assert_eq!(written, given != "searched", "{given}");
+    }
+    let alone = Fixture::new("").summary();
+    assert_eq!(alone, among_two(Fixture::new(""), ("", "a")).summary());
+}
+
+#[test]
+fn refused_label_changes_nothing_but_the_report() {
+    let served = |wanted: &str| among_two(asked(), (wanted, "a")).node("available").live();
+    let (kept, refused) = (served("a"), served("b"));
+    assert_eq!(orders(&kept), orders(&refused));
+    assert!(
+        refused.summary().contains("withheld: IronicChangeRefused"),
+        "{}",
+        refused.summary()
+    );
+}

@@ -1,0 +1,144 @@
+//! An Ironic that is away, or lost its database, and the hosts of another.
+
+use std::time::Duration;
+
+use metal3_ironic::model::state::ProvisionState;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::{A, B, counts, held, host_in, ironic, node_in, recorded, two};
+use crate::env::{CONTROLLER_USER, TestEnv};
+use crate::phases::{Phase, runs};
+
+const OF_A: [u32; 6] = [1, 2, 3, 4, 5, 6];
+const OF_B: [u32; 6] = [11, 12, 13, 14, 15, 16];
+
+/// What the hosts of the other Ironic went through, and what that cost.
+async fn lives(env: &TestEnv) -> Value {
+    let mut hosts = Vec::new();
+    for number in OF_B {
+        let host = env.get(number).await.unwrap();
+        let history = serde_json::to_value(&host.status.operation_history).unwrap();
+        hosts.push(
+            json!({ "host": number, "state": host.status.provisioning.state.to_string(), "history": history,
+            "version-changes": host.metadata.generation, "counts": format!("{:?}", counts(env, B, number)) }),
+        );
+    }
+    let mut asked = env.others[0].interceptor.log().asked.clone();
+    asked.sort();
+    json!({ "hosts": hosts, "asked": asked })
+}
+
+/// Enrols and provisions hosts of both; the first Ironic is away for ten minutes in between.
+async fn run(is_away: bool) -> Value {
+    let env = TestEnv::new(two());
+    for (numbers, ironic) in [(OF_A, A), (OF_B, B)] {
+        for number in numbers {
+            host_in(&env, number, ironic).await;
+        }
+    }
+    env.until_state(1, "inspecting").await;
+    if is_away {
+        ironic(&env, A).restart(Duration::from_mins(10));
+    }
+    for number in OF_B {
+        env.until_state(number, "available").await;
+        Phase::Provision.begin(&env, number).await;
+    }
+    sleep(Duration::from_mins(5)).await;
+    if is_away {
+        let (reason, message) = held(env.get(1).await.as_ref()).unwrap();
+        assert_eq!(reason, "IronicUnreachable");
+        assert!(
+            message.starts_with("Ironic \"ironic\" is unreachable since"),
+            "{message}"
+        );
+    }
+    for number in OF_B {
+        assert_eq!(held(env.get(number).await.as_ref()), None);
+        env.until(number, "provisioned host that runs", runs).await;
+    }
+    for number in OF_A {
+        env.until_state(number, "available").await;
+    }
+    sleep(Duration::from_hours(1)).await;
+    lives(&env).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn outage_of_one_ironic_changes_neither_times_nor_requests_of_the_hosts_of_another() {
+    let (calm, away) = (run(false).await, run(true).await);
+    assert_eq!(calm, away);
+}
+
+/// Each request to it takes as long as the controller waits for a response.
+#[tokio::test(start_paused = true)]
+async fn ironic_that_does_not_respond_takes_no_worker_from_the_hosts_of_another() {
+    let mut ends = Vec::new();
+    for hangs in [false, true] {
+        let env = TestEnv::new(two());
+        if hangs {
+            env.interceptor.hang(true);
+        }
+        for number in 101..141 {
+            host_in(&env, number, A).await;
+        }
+        sleep(Duration::from_mins(4)).await;
+        for number in OF_B {
+            host_in(&env, number, B).await;
+        }
+        for number in OF_B {
+            env.until_state(number, "available").await;
+        }
+        ends.push(lives(&env).await);
+    }
+    assert_eq!(ends[0], ends[1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hosts_of_an_ironic_that_lost_its_database_are_adopted_and_others_get_no_request() {
+    let env = TestEnv::new(two());
+    let of_both = [(1, A), (2, A), (11, B), (12, B)];
+    for (number, ironic) in of_both {
+        host_in(&env, number, ironic).await;
+    }
+    for (number, _) in of_both {
+        env.until_state(number, "available").await;
+        Phase::Provision.begin(&env, number).await;
+    }
+    for (number, _) in of_both {
+        env.until(number, "provisioned host that runs", runs).await;
+    }
+    sleep(Duration::from_mins(10)).await;
+    let machines = of_both.map(|(number, ironic)| counts(&env, ironic, number));
+    let (asked, writes) = (
+        env.interceptor.log().asked.len(),
+        env.cluster
+            .audit()
+            .of(CONTROLLER_USER, "patch", "baremetalhosts/status"),
+    );
+    ironic(&env, B).lose_database();
+    sleep(Duration::from_hours(1)).await;
+    for (number, ironic) in of_both {
+        assert!(runs(env.get(number).await.as_ref()));
+        assert_eq!(
+            node_in(&env, ironic, number).await.unwrap().provision_state,
+            ProvisionState::Active
+        );
+        assert_eq!(recorded(env.get(number).await.as_ref()).as_deref(), Some(ironic));
+    }
+    assert_eq!(of_both.map(|(number, ironic)| counts(&env, ironic, number)), machines);
+    assert_eq!(
+        env.interceptor.log().asked.len(),
+        asked,
+        "{:?}",
+        env.interceptor.log().asked
+    );
+    assert!(
+        env.cluster
+            .audit()
+            .of(CONTROLLER_USER, "patch", "baremetalhosts/status")
+            > writes
+    );
+    assert!(node_in(&env, A, 11).await.is_none() && node_in(&env, B, 1).await.is_none());
+}

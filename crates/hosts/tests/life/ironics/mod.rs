@@ -1,0 +1,96 @@
+//! Several Ironics in one process: which one serves a host, and what one that is away or lost its database means to the hosts of
+//! another.
+
+mod apart;
+mod choices;
+mod edits;
+mod sweep;
+
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_ironic::calls::{NodeRef, node};
+use metal3_ironic::model::node::Node;
+use metal3_sim_ironic::{Ironic, MachineCounts};
+use serde_json::{Value, json};
+
+use crate::env::{NAMESPACE, Setup, TestEnv, address, name};
+
+/// The other Ironic.
+pub(super) const B: &str = "site-b";
+/// The first one.
+pub(super) const A: &str = metal3_hosts::ironics::USUAL_NAME;
+
+const LABEL: &str = "baremetalhost.metal3.io/ironic";
+const RECORD: &str = "baremetalhost.metal3.io/registered-in";
+
+pub(super) fn two() -> Setup {
+    Setup {
+        others: vec![B],
+        ..Setup::default()
+    }
+}
+
+fn labels(ironic: &str) -> Value {
+    let label = Some(ironic).filter(|ironic| !ironic.is_empty());
+    json!({ "metadata": { "labels": { LABEL: label } } })
+}
+
+/// Creates a host that names this Ironic; none if it is empty.
+async fn host_in(env: &TestEnv, number: u32, ironic: &str) {
+    env.login(number).await;
+    let mut document = env.document(number, &json!({}));
+    if !ironic.is_empty() {
+        metal3_runtime::patch::apply(&labels(ironic), &mut document);
+    }
+    env.make::<BareMetalHost>(document).await;
+}
+
+/// Changes the label.
+async fn label(env: &TestEnv, number: u32, ironic: &str) {
+    env.edit(number, labels(ironic)).await;
+}
+
+fn ironic<'a>(env: &'a TestEnv, name: &str) -> &'a Ironic {
+    let other = env.others.iter().find(|other| other.name == name);
+    other.map_or(&env.ironic, |other| &other.ironic)
+}
+
+/// The node of a host in this Ironic.
+async fn node_in(env: &TestEnv, of: &str, number: u32) -> Option<Node> {
+    let named = NodeRef::Name(format!("{NAMESPACE}~{}", name(number)));
+    let client = ironic(env, of).client().unwrap();
+    client.send(&node::get(&named)).await.ok().map(|found| found.value)
+}
+
+/// In which of the two the host has a node.
+async fn nodes(env: &TestEnv, number: u32) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    for name in [A, B] {
+        if node_in(env, name, number).await.is_some() {
+            found.push(name);
+        }
+    }
+    found
+}
+
+/// What happened to the machine at the address of a host, as this Ironic sees it.
+fn counts(env: &TestEnv, of: &str, number: u32) -> MachineCounts {
+    ironic(env, of)
+        .machine_at(&address(number), |machine| machine.counts)
+        .unwrap()
+}
+
+fn recorded(host: Option<&BareMetalHost>) -> Option<String> {
+    host?.annotation(RECORD).map(str::to_owned)
+}
+
+/// The reason and the message of the condition `Held`.
+fn held(host: Option<&BareMetalHost>) -> Option<(String, String)> {
+    let mut conditions = host?.status.conditions.iter();
+    let held = conditions.find(|condition| condition.type_ == "Held")?;
+    Some((held.reason.clone(), held.message.clone()))
+}
+
+async fn until_held(env: &TestEnv, number: u32, reason: &str) {
+    let is_held = |host: Option<&BareMetalHost>| held(host).is_some_and(|(found, _)| found == reason);
+    env.until(number, reason, is_held).await;
+}
