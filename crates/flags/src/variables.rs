@@ -81,7 +81,12 @@ pub const VARIABLES: &[Variable] = &[
     variable(
         "IRONIC_ENDPOINT",
         "",
-        "URL of Ironic: `https://host:6385`. Required without `IRONIC_NAME`",
+        "URL of Ironic: `https://host:6385`. Required without `IRONIC_NAME` and `IRONIC_ENDPOINTS`. Its name is `ironic`",
+    ),
+    variable(
+        "IRONIC_ENDPOINTS",
+        "",
+        "Further Ironics: `name=https://host:6385,name=https://host:6385`. Hosts name one by the label `baremetalhost.metal3.io/ironic`; the first of all serves the others",
     ),
     variable(
         "IRONIC_EXTERNAL_URL_V6",
@@ -96,7 +101,7 @@ pub const VARIABLES: &[Variable] = &[
     variable(
         "IRONIC_NAME",
         "",
-        "Name of the `Ironic` resource of ironic-standalone-operator that says where Ironic is, with its login and CA; followed live",
+        "Name of the `Ironic` resource of ironic-standalone-operator that says where Ironic is, with its login and CA; followed live. Several, separated by commas, each `name` or `namespace/name`",
     ),
     variable(
         "IRONIC_NAMESPACE",
@@ -142,12 +147,12 @@ pub const VARIABLES: &[Variable] = &[
     variable(
         "METAL3_AUTH_ROOT_DIR",
         "/opt/metal3/auth",
-        "Its folder `ironic` contains the credentials in the files `username` and `password`; reloaded on change",
+        "Its folder `ironic` contains the credentials in the files `username` and `password`; reloaded on change. For an item of `IRONIC_ENDPOINTS` the folder of its name, with `ca.crt`, `tls.crt` and `tls.key` for other certificates than the common ones",
     ),
     variable(
         "PROVISIONING_LIMIT",
         "20",
-        "Maximum number of hosts that use the provisioning network at once",
+        "Maximum number of hosts that use the provisioning network at once, for each Ironic",
     ),
     variable(
         "PROVISIONING_NETWORK_DISABLED",

@@ -1,6 +1,7 @@
 //! Annotations of a host that require a right of their own.
 //!
-//! A restored status says what the host runs, and a former instance lets the controller erase a node that serves it. Write
+//! A restored status says what the host runs, a former instance lets the controller erase a node that serves it, and the record
+//! of the Ironic says where its node is: another one would register a running machine a second time. Write
 //! access to a host is not a right to either: the user must have the verb `update` on the virtual subresource
 //! `baremetalhosts/restore`. Pure: which right a request requires. A request without such a change requires none, so
 //! nothing is sent for it. Invariant: an unknown right is a denial.
@@ -10,7 +11,7 @@
 use k8s_openapi::api::authentication::v1::UserInfo;
 use k8s_openapi::api::authorization::v1::ResourceAttributes;
 use metal3_api::kind::Kind as _;
-use metal3_api::metal3::names::{FORMER_INSTANCE_ANNOTATION, STATUS_ANNOTATION};
+use metal3_api::metal3::names::{FORMER_INSTANCE_ANNOTATION, REGISTERED_IN_ANNOTATION, STATUS_ANNOTATION};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, BareMetalHostStatus, ProvisioningState};
 use metal3_api::rules::{Operation, Reviewer, beginning};
 use serde_json::Value;
@@ -64,15 +65,20 @@ pub(crate) fn guarded_annotation(
     if is_set(old, new, FORMER_INSTANCE_ANNOTATION).is_some() {
         return Some(FORMER_INSTANCE_ANNOTATION);
     }
+    if value(old, REGISTERED_IN_ANNOTATION) != value(new, REGISTERED_IN_ANNOTATION) {
+        return Some(REGISTERED_IN_ANNOTATION);
+    }
     let saved = is_set(old, new, STATUS_ANNOTATION)?;
     (takes_status(old) && holds_status(saved)).then_some(STATUS_ANNOTATION)
 }
 
 /// The value that the request gives to an annotation; `None` when it keeps or removes it.
 fn is_set<'a>(old: Option<&Value>, new: Option<&'a Value>, annotation: &str) -> Option<&'a str> {
-    let value = |object: Option<&'a Value>| object?.get("metadata")?.get("annotations")?.get(annotation)?.as_str();
-    let before = old.and_then(|old| old.get("metadata")?.get("annotations")?.get(annotation)?.as_str());
-    value(new).filter(|value| Some(*value) != before)
+    value(new, annotation).filter(|set| Some(*set) != value(old, annotation))
+}
+
+fn value<'a>(object: Option<&'a Value>, annotation: &str) -> Option<&'a str> {
+    object?.get("metadata")?.get("annotations")?.get(annotation)?.as_str()
 }
 
 /// Whether a saved status would be restored. A Go manager saves the status into the hosts of a paused cluster, which have

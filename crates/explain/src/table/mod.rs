@@ -10,6 +10,7 @@ mod components;
 mod data;
 mod data_images;
 mod hosts;
+mod ironics;
 mod machines;
 mod process;
 mod remediation;

@@ -4,6 +4,8 @@
 //! annotation, written before the node is created; it goes with the host when that moves to another cluster, and admission lets
 //! only those set it who may restore a status.
 //!
+//! differs (`host-several-ironics`): the Go manager has one Ironic.
+//!
 //! Invariants: requests about a host go to one Ironic, the recorded one; the record changes only while no Ironic may have a node
 //! of the host; an Ironic that is not configured any more is never one without the node.
 

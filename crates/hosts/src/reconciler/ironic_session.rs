@@ -101,6 +101,14 @@ const fn kind_of_outage(error: &Error) -> OutageKind {
     }
 }
 
+/// The session of a host. Without one nothing is sent.
+pub(super) fn chosen(ironic: Option<&IronicSession>) -> Result<&IronicSession, Error> {
+    ironic.ok_or_else(|| Error::NotReady {
+        operation: "choose an Ironic",
+        reason: "none is chosen for this host".to_owned(),
+    })
+}
+
 impl IronicSession {
     /// A session without observations.
     pub(super) fn new(client: Client, parts: SessionParts, of_several: Option<(Name, Seats)>) -> Self {

@@ -18,8 +18,8 @@ use metal3_runtime::work::Fault;
 use metal3_runtime::write::Writer;
 
 use super::caches::Caches;
+use super::ironic_session::chosen;
 use super::observations::{Observations, ObservedSecret};
-use super::send::chosen;
 use super::sessions::Sessions;
 use crate::facts::{FoundNode, NodeFreshness, Read, Refused};
 use crate::needs::Hosts;

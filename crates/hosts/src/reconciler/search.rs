@@ -7,10 +7,9 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::{Error, SendPermit};
 use metal3_runtime::plan::{Observed, UnknownReason};
 
-use super::ironic_session::IronicSession;
+use super::ironic_session::{IronicSession, chosen};
 use super::observations::Observations;
 use super::observer::{Observer, found};
-use super::send::chosen;
 use crate::facts::{ForeignNode, FoundNode};
 use crate::ironics::{self, Located, Name};
 use crate::node::{name, ports};

@@ -16,7 +16,7 @@ use metal3_runtime::write::Mode;
 
 use super::act::{Executor, Outcome};
 use super::discs::is_about_disc;
-use super::ironic_session::IronicSession;
+use super::ironic_session::{IronicSession, chosen};
 use super::observations::{LIVE_FOR, Observations};
 use super::refusals::{Cause, is_unanswered, is_unavailable, with_ports_before};
 use crate::action::{Count, Disc, Impact, Order, Request};
@@ -317,14 +317,6 @@ impl Executor<'_> {
         observed.set_node(Observed::Present(found), self.clock.monotonic());
         Ok(request_id)
     }
-}
-
-/// The session of a host. Without one nothing is sent.
-pub(super) fn chosen(ironic: Option<&IronicSession>) -> Result<&IronicSession, Error> {
-    ironic.ok_or_else(|| Error::NotReady {
-        operation: "choose an Ironic",
-        reason: "none is chosen for this host".to_owned(),
-    })
 }
 
 /// What resolves the error. Ironic's message is kept as it is; it contains no secret of the request.

@@ -69,7 +69,7 @@ fn the_ironic_of_a_host_is_recorded_before_the_first_request() {
             among_two(Fixture::new(""), ("b", "")),
             "changes the host, replan",
         ),
-        ("searched", among_two(provisioned(), ("", "")), "reads Ironic"),
+        ("searched", among_two(provisioned(), ("", "")), "reads Ironic, replan"),
         (
             "found",
             located(among_two(provisioned(), ("", "")), found.clone()),

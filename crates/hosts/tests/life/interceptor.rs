@@ -227,10 +227,12 @@ impl Interceptor {
     }
 
     async fn forward(&self, request: Request<Vec<u8>>) -> Result<Response<Vec<u8>>, ConnectionBroken> {
+        let described = describe_request(&request);
         if *self.hangs.lock() {
+            self.log().asked.extend(described);
             return pending().await;
         }
-        let Some(what) = describe_request(&request) else {
+        let Some(what) = described else {
             return self.ironic.exchange(request).await;
         };
         self.report(&request).await;

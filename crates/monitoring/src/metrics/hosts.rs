@@ -138,7 +138,11 @@ pub(super) const METRICS: &[Metric] = &[
     ),
     own(
         Info,
-        ("metal3_ironic", "microversion", "API version in use with Ironic"),
+        (
+            "metal3_ironic",
+            "microversion",
+            "API version in use with Ironic; with several Ironics all series of Ironic have the label `ironic` too",
+        ),
     ),
     own(
         Gauge,

@@ -12,6 +12,7 @@ use crate::api_server::{hook, review, send_review};
 
 const STATUS: &str = "baremetalhost.metal3.io/status";
 const FORMER: &str = "baremetalhost.metal3.io/former-instance";
+const RECORD: &str = "baremetalhost.metal3.io/registered-in";
 
 /// The rights of users, and the questions about them.
 #[derive(Clone)]
@@ -92,6 +93,28 @@ async fn former_instance_of_a_registered_host_is_changed_only_with_the_right() {
     assert_eq!((&response["allowed"], asked.len()), (&json!(false), 1));
 }
 
+/// Without it the controller would look for the node elsewhere.
+#[tokio::test]
+async fn record_of_the_ironic_is_set_changed_and_removed_only_with_the_right() {
+    let registered = |annotations: Value| host(&annotations, &status("provisioned"));
+    for (old, new) in [
+        (None, json!({ RECORD: "a" })),
+        (Some(json!({})), json!({ RECORD: "a" })),
+        (Some(json!({ RECORD: "a" })), json!({ RECORD: "b" })),
+        (Some(json!({ RECORD: "a" })), json!({})),
+    ] {
+        let (old, new) = (old.map(registered), registered(new));
+        for (decision, allowed) in [(Ok(true), true), (Ok(false), false), (Err("timeout".to_owned()), false)] {
+            let (response, asked) = reviewed(decision, old.as_ref(), &new).await;
+            assert_eq!(
+                (&response["allowed"], asked.len()),
+                (&json!(allowed), 1),
+                "{old:?} {new}"
+            );
+        }
+    }
+}
+
 #[tokio::test]
 async fn requests_that_restore_nothing_ask_for_no_right() {
     let saved = status("provisioned").to_string();
@@ -99,6 +122,11 @@ async fn requests_that_restore_nothing_ask_for_no_right() {
     let registered = status("available");
     let rows = [
         ("no annotation", None, host(&json!({}), &Value::Null)),
+        (
+            "the same Ironic",
+            Some(host(&json!({ RECORD: "a" }), &registered)),
+            host(&json!({ RECORD: "a", "b": "c" }), &registered),
+        ),
         ("unchanged", Some(host(&both, &Value::Null)), host(&both, &Value::Null)),
         (
             "removed",

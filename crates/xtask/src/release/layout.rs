@@ -167,6 +167,7 @@ pub(super) const HOSTS: Layout = Layout {
         "ironic",
         &[
             ("IRONIC_ENDPOINT", "https://ironic.baremetal-operator-system.svc:6385"),
+            ("IRONIC_ENDPOINTS", ""),
             ("IRONIC_NAME", ""),
             ("IRONIC_NAMESPACE", ""),
         ],
@@ -205,6 +206,7 @@ pub(super) const ALL_IN_ONE: Layout = Layout {
         &[
             ("CAPM3_FAST_TRACK", "false"),
             ("IRONIC_ENDPOINT", "https://ironic.metal3-system.svc:6385"),
+            ("IRONIC_ENDPOINTS", ""),
             ("IRONIC_NAME", ""),
             ("IRONIC_NAMESPACE", ""),
         ],

@@ -15,11 +15,12 @@ use serde_json::{Value, json};
 use crate::env::{NAMESPACE, Setup, TestEnv, address, name};
 
 /// The other Ironic.
-pub(super) const B: &str = "site-b";
+pub(crate) const B: &str = "site-b";
 /// The first one.
-pub(super) const A: &str = metal3_hosts::ironics::USUAL_NAME;
+pub(crate) const A: &str = metal3_hosts::ironics::USUAL_NAME;
 
-const LABEL: &str = "baremetalhost.metal3.io/ironic";
+/// Names the Ironic of a host.
+pub(crate) const LABEL: &str = "baremetalhost.metal3.io/ironic";
 const RECORD: &str = "baremetalhost.metal3.io/registered-in";
 
 pub(super) fn two() -> Setup {

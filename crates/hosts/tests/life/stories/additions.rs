@@ -10,6 +10,7 @@ use super::discs::DriveFault;
 use super::grammar::{
     AgentKind, Builds, IMAGES, IronicKind, LIVE, NETWORK, Step, Story, detached_by_force, image, pick,
 };
+use crate::ironics::{A, B, LABEL};
 
 pub(super) fn add_to(story: &mut Story) {
     settings(story, stream(story.seed, SETTINGS));
@@ -18,6 +19,7 @@ pub(super) fn add_to(story: &mut Story) {
     detachment_from_an_old_ironic(story, stream(story.seed, DETACHMENT));
     live_images(story, stream(story.seed, LIVE_IMAGES));
     agents(story, stream(story.seed, AGENTS));
+    labels(story, stream(story.seed, LABELS));
 }
 
 /// Factors of a seed, one for each kind: any numbers, as long as they differ. Another number is another set of stories.
@@ -27,6 +29,7 @@ const DISCS: u64 = 0x1b87_3593;
 const DETACHMENT: u64 = 0x6c62_272e;
 const LIVE_IMAGES: u64 = 0x3c6e_f372;
 const AGENTS: u64 = 0x7f4a_7c15;
+const LABELS: u64 = 0x85eb_ca6b;
 
 fn stream(seed: u64, factor: u64) -> Random {
     Random::seeded(seed.wrapping_mul(factor).wrapping_add(1))
@@ -138,6 +141,33 @@ fn discs(story: &mut Story, mut random: Random) {
         }
         story.steps.splice(at..at, steps);
     }
+}
+
+/// Edits of the label that names an Ironic in each third story: the first one, another one, one that is not configured, none.
+fn labels(story: &mut Story, mut random: Random) {
+    if random.below(3) > 0 {
+        return;
+    }
+    for _ in 0..=random.below(4) {
+        let at = place(&mut random, &story.steps);
+        let named = pick(
+            &mut random,
+            &[json!(A), json!(B), json!(B), json!("site-c"), Value::Null],
+        )
+        .clone();
+        story.steps.insert(at, label(&named));
+    }
+}
+
+/// An edit of the label that names an Ironic.
+pub(super) fn label(named: &Value) -> Step {
+    Step::Edit(json!({ "metadata": { "labels": { LABEL: named } } }))
+}
+
+/// Whether there are edits of that label.
+pub(super) fn has_labels(story: &Story) -> bool {
+    let is_label = |step: &Step| matches!(step, Step::Edit(change) if change.pointer("/metadata/labels").is_some());
+    story.steps.iter().any(is_label)
 }
 
 /// An Ironic that cannot abort a deployment, with a host that is detached by force while it is deployed.

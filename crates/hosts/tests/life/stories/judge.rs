@@ -14,6 +14,7 @@ use super::history::{
     is_paused, is_reboot_requested, method, state,
 };
 
+const LABEL: &str = crate::ironics::LABEL;
 /// An edit may be this much younger than the last read of the host before an order.
 pub(super) const SLACK: Duration = Duration::from_secs(2);
 /// How old a view of the node is when an order that erases nothing is decided: a round of the feed, and a slow reconcile.
@@ -140,6 +141,10 @@ fn of_any_order(order: &Order<'_>, host: &History) -> Option<&'static str> {
     }
     if host.always(SLACK, is_paused) {
         return Some("the host is paused");
+    }
+    let names_no_ironic = |host: &Value| host["metadata"]["labels"][LABEL] == "site-c" && !is_deleting(host);
+    if host.always(SLACK, names_no_ironic) {
+        return Some("the host names an Ironic that is not configured");
     }
     let is_detached = |host: &Value| is_detach_requested(host) && host["status"]["operationalStatus"] == "detached";
     host.always(SLACK, is_detached).then_some("the host is detached")

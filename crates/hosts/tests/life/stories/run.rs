@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::agents::{Builder, configured, violated_agents};
+use super::additions::has_labels;
 use super::discs::{DriveNow, violated_discs};
 use super::goal::{self, World};
 use super::grammar::{
@@ -28,6 +29,7 @@ use super::steps::with_mac;
 use super::updates::{Sent, unmade_update, violated_updates};
 use crate::env::{CONTROLLER_USER, PASSWORD, Setup, TestEnv, address, bmc, name};
 use crate::interceptor::Observer;
+use crate::ironics::B;
 
 /// The longest time to reach the goal once nothing is broken any more: three failed attempts and their delays.
 const PATIENCE: Duration = Duration::from_hours(20);
@@ -131,6 +133,9 @@ impl StoryRun {
             IronicKind::Redirects => env.ironic.redirect_image(IMAGES[1], MIRROR),
             IronicKind::Converts => env.ironic.download_images(),
             IronicKind::Plain | IronicKind::Old => {}
+        }
+        for other in &env.others {
+            other.interceptor.hang(true);
         }
         env.ironic.require_login("registry.example", REGISTRY_LOGIN);
         env.admit();
@@ -297,6 +302,17 @@ impl StoryRun {
     }
 
     fn require_unviolated(&self) -> Result<(), String> {
+        for other in &self.env.others {
+            if let Some(change) = other
+                .interceptor
+                .log()
+                .asked
+                .iter()
+                .find(|what| !what.starts_with("GET "))
+            {
+                return Err(format!("{change} to an Ironic that never had the host"));
+            }
+        }
         self.violated.lock().clone().map_or(Ok(()), Err)
     }
 
@@ -460,6 +476,8 @@ fn setup(story: &Story) -> Setup {
             power_sync: POWER_SYNC,
             ..Pace::default()
         },
+        // It is away in the whole story, so that no host goes there and the only machine is that of the first one.
+        others: if has_labels(story) { vec![B] } else { Vec::new() },
         data_images: story.steps.iter().any(|step| matches!(step, Step::Disc(_))),
         agent_images: configured(story.agent),
         unserved: story.agent != AgentKind::Usual,

@@ -264,6 +264,7 @@ impl StoryRun {
             self.maintain(false).await;
         }
         self.assign(false).await;
+        self.edit(&json!({ "metadata": { "labels": null } })).await;
         self.drive(DriveFault::None);
         self.builder.change(Builds::Served);
         self.repair_settings().await;

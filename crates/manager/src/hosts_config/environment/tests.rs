@@ -1,3 +1,5 @@
+use metal3_ironic::endpoint::Endpoint;
+
 use super::*;
 
 const ENDPOINT: (&str, &str) = ("IRONIC_ENDPOINT", "https://ironic.example.org:6385/v1/");

@@ -77,7 +77,7 @@ pub(crate) fn run(folder: &Path, image: &str, helm: &Path) -> Result<bool> {
 }
 
 /// Values, and the text at a member of the first object of a kind that has it.
-const EFFECTS: [(&[&str], &str, &str, &str); 23] = [
+const EFFECTS: [(&[&str], &str, &str, &str); 24] = [
     (&["replicas=3"], "Deployment", "/spec/replicas", "3"),
     (
         &["image=r/x@sha256:1"],
@@ -139,6 +139,12 @@ const EFFECTS: [(&[&str], &str, &str, &str); 23] = [
         "ConfigMap",
         "/data/IRONIC_ENDPOINT",
         "\"https://a:1\"",
+    ),
+    (
+        &["ironic.endpoints=b=https://b:1"],
+        "ConfigMap",
+        "/data/IRONIC_ENDPOINTS",
+        "\"b=https://b:1\"",
     ),
     (
         &["ironic.name=ironic", "ironic.namespace=b"],

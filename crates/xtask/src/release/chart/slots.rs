@@ -44,12 +44,12 @@ const DEPLOYMENT: &str = "Deployment";
 /// The settings of the process. A change of them restarts it.
 pub(super) const CHECKSUM: &str = "checksum/settings";
 
-const SLOTS: [Slot; 20] = [
+const SLOTS: [Slot; 21] = [
     slot(DEPLOYMENT, "/spec/replicas", ".Values.replicas", Shape::Plain),
     slot(
         DEPLOYMENT,
         "/spec/template/metadata/annotations/checksum~1settings",
-        "list .Values.ironic.endpoint .Values.ironic.name .Values.ironic.namespace .Values.fastTrack | toJson | sha256sum",
+        "list .Values.ironic.endpoint .Values.ironic.endpoints .Values.ironic.name .Values.ironic.namespace .Values.fastTrack | toJson | sha256sum",
         Shape::Text,
     ),
     slot(
@@ -116,7 +116,13 @@ const SLOTS: [Slot; 20] = [
     slot(
         "ConfigMap",
         "/data/IRONIC_ENDPOINT",
-        r#".Values.ironic.endpoint | default (ternary "" (printf "https://ironic.%s.svc:6385" .Release.Namespace) (ne .Values.ironic.name ""))"#,
+        r#".Values.ironic.endpoint | default (ternary "" (printf "https://ironic.%s.svc:6385" .Release.Namespace) (ne (print .Values.ironic.name .Values.ironic.endpoints) ""))"#,
+        Shape::Text,
+    ),
+    slot(
+        "ConfigMap",
+        "/data/IRONIC_ENDPOINTS",
+        ".Values.ironic.endpoints",
         Shape::Text,
     ),
     slot("ConfigMap", "/data/IRONIC_NAME", ".Values.ironic.name", Shape::Text),

@@ -223,6 +223,11 @@ fn ironic() -> Vec<Row> {
             "URL of Ironic; empty for https://ironic.NAMESPACE.svc:6385",
         ),
         text(
+            "ironic.endpoints",
+            "",
+            "further Ironics: name=https://host:6385,name=https://host:6385; mount the login of each at /opt/metal3/auth/NAME",
+        ),
+        text(
             "ironic.name",
             "",
             "Ironic resource of ironic-standalone-operator in place of an endpoint, a login and a CA",
