@@ -476,7 +476,7 @@ fn setup(story: &Story) -> Setup {
             power_sync: POWER_SYNC,
             ..Pace::default()
         },
-        // It is away in the whole story, so that no host goes there and the only machine is that of the first one.
+        // It is away until the label is removed, so that no host goes there and the only machine is that of the first one.
         others: if has_labels(story) { vec![B] } else { Vec::new() },
         data_images: story.steps.iter().any(|step| matches!(step, Step::Disc(_))),
         agent_images: configured(story.agent),

@@ -265,6 +265,10 @@ impl StoryRun {
         }
         self.assign(false).await;
         self.edit(&json!({ "metadata": { "labels": null } })).await;
+        for other in &self.env.others {
+            // The finalizers of objects whose host is gone wait for each Ironic that may have had its node.
+            other.interceptor.hang(false);
+        }
         self.drive(DriveFault::None);
         self.builder.change(Builds::Served);
         self.repair_settings().await;
