@@ -16,7 +16,7 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::request::Call;
 use metal3_ironic::slots::{SlotState, Slots};
 use metal3_ironic::statistics::Statistics;
-use metal3_ironic::version::{Features, Microversion};
+use metal3_ironic::version::Microversion;
 use metal3_ironic::{Client, Error, Response, SendPermit};
 use metal3_runtime::cache::Key;
 use metal3_runtime::queue::Waker;
@@ -36,14 +36,17 @@ const EVENT_BUFFER: usize = 1000;
 /// Part of the boot interface of a node that needs no provisioning network.
 const VIRTUAL_MEDIA: &str = "virtual-media";
 
+/// The wait for another host of the same Ironic.
+const FOR_SEAT: &str = "other hosts of its Ironic are reconciled";
+/// The wait for the nodes of an Ironic.
+pub(super) const FOR_LIST: &str = "the nodes of its Ironic are listed";
+
 /// Whether a host may be reconciled now.
 pub(super) enum Place {
     /// Yes, while the seat is held. `None`: this is the only Ironic.
     Taken(Option<Seat>),
-    /// The host is enqueued when another one of its Ironic has ended.
-    None,
-    /// The host is enqueued when the nodes of its Ironic are listed.
-    NotListed,
+    /// The host is enqueued at the end of this wait.
+    None(&'static str),
 }
 
 /// One Ironic. Clones share it.
@@ -164,8 +167,10 @@ impl IronicSession {
             return Place::Taken(None);
         };
         match self.has_begun() {
-            true => seats.take(host).map_or(Place::None, |seat| Place::Taken(Some(seat))),
-            false => Place::NotListed,
+            true => seats
+                .take(host)
+                .map_or(Place::None(FOR_SEAT), |seat| Place::Taken(Some(seat))),
+            false => Place::None(FOR_LIST),
         }
     }
 
@@ -230,9 +235,9 @@ impl IronicSession {
         Some((node, freshness))
     }
 
-    /// The features of this Ironic, as far as it has responded.
-    pub(super) fn features(&self) -> Features {
-        self.0.client.known_features()
+    /// Whether this Ironic aborts a deployment, as far as it has responded.
+    pub(super) fn aborts_deployments(&self) -> bool {
+        self.0.client.known_features().abort_deployment()
     }
 
     /// The requests so far.

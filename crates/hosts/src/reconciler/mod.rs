@@ -46,7 +46,6 @@ use std::time::Duration;
 
 use metal3_api::meta::Time;
 use metal3_domain::clock::{Clock, Monotonic};
-use metal3_ironic::version::Features;
 use metal3_runtime::cache::Key;
 use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
@@ -178,9 +177,18 @@ impl HostReconciler {
         let mut observed = self.observer.observe_cached(host, refused);
         let _seat = match self.observer.ironics.take_place(key, observed.ironic.as_ref()) {
             Place::Taken(seat) => seat,
-            Place::None => return Ok(wait::on_node("other hosts of its Ironic are reconciled")),
-            Place::NotListed => return Ok(wait::on_node("the nodes of its Ironic are listed")),
+            Place::None(why) => return Ok(wait::on_node(why)),
         };
+        self.repeat_rounds(key, &mut observed, writer).await
+    }
+
+    /// Plans and acts until nothing is left to do.
+    async fn repeat_rounds(
+        &self,
+        key: &Key,
+        observed: &mut Observations,
+        writer: &Writer<Hosts>,
+    ) -> Result<Next, Fault> {
         let recorded = ironics::recorded(&observed.host);
         let mut refusals: u32 = 0;
         for _ in 0..ROUNDS {
@@ -189,26 +197,29 @@ impl HostReconciler {
                 return Ok(Next::Requeue);
             }
             let planned = self.clock.monotonic();
-            self.observer.renew_node(key, &mut observed, planned);
-            self.observer.forget_changed_data(key, &mut observed);
-            let plan = self.plan(key, &observed);
+            self.observer.renew_node(key, observed, planned);
+            self.observer.forget_changed_data(key, observed);
+            let plan = self.plan(key, observed);
             if !plan.reads.is_empty() {
-                match self.read_all(key, &plan, &mut observed, writer).await? {
+                match self.read_all(key, &plan, observed, writer).await? {
                     Reads::Done => {}
                     Reads::HostAbsent => return Ok(Next::Requeue),
                     // Plan once more with the rejection, as after a request.
                     Reads::Refused if refusals == 0 => refusals = 1,
-                    Reads::Refused => return Err(request_refused(&observed)),
+                    Reads::Refused => return Err(request_refused(observed)),
                 }
                 continue;
             }
-            if self.observer.is_outdated(key, &observed) {
+            if self.observer.is_outdated(key, observed) {
                 return Ok(Next::Requeue);
             }
             let next = plan.next.clone();
             let session = observed.ironic.clone();
-            let executor = self.executor((key, session.as_ref()), writer, planned);
-            match executor.perform(plan, &mut observed).await? {
+            match self
+                .executor((key, session.as_ref()), writer, planned)
+                .perform(plan, observed)
+                .await?
+            {
                 Outcome::Done if next == Next::Requeue => {}
                 Outcome::Done => return Ok(next),
                 Outcome::DryRun => return Ok(Next::Done),
@@ -219,8 +230,8 @@ impl HostReconciler {
                 | Outcome::NotRecorded
                 | Outcome::ImageRefused => {}
                 // Plan once more with the rejection. A second one is a loop unless it is recorded, and a third one always.
-                Outcome::Refused if refusals == 0 || (refusals == 1 && is_recorded(&observed)) => refusals += 1,
-                Outcome::Refused => return Err(request_refused(&observed)),
+                Outcome::Refused if refusals == 0 || (refusals == 1 && is_recorded(observed)) => refusals += 1,
+                Outcome::Refused => return Err(request_refused(observed)),
             }
         }
         Ok(Next::Requeue)
@@ -247,7 +258,6 @@ impl HostReconciler {
     fn plan(&self, key: &Key, observed: &Observations) -> Plan {
         let (now, monotonic) = (self.clock.now(), self.clock.monotonic());
         let outage = observed.ironic.as_ref().and_then(IronicSession::outage);
-        let features = observed.ironic.as_ref().map(IronicSession::features);
         let machine_of = self.machines.other(&observed.host);
         let image_refused = self.agent_images.refused(key, monotonic);
         let facts = Facts {
@@ -298,7 +308,7 @@ impl HostReconciler {
             refused: observed.refused.as_ref(),
             requested_power: self.index.requested_power(key, observed.newest_node()),
             requested_reboot: self.index.requested_reboot(key, observed.newest_node()),
-            aborts_deployments: features.is_some_and(Features::abort_deployment),
+            aborts_deployments: observed.ironic.as_ref().is_some_and(IronicSession::aborts_deployments),
             slot: observed.slot,
             budget: self.index.budget(key, &self.deprovision_budget, now),
             settings: &self.settings,

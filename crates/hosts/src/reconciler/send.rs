@@ -257,21 +257,17 @@ impl Executor<'_> {
                 return Ok(id);
             }
             Request::PatchNode(uuid, patch) => {
-                return self
-                    .send_and_store(
-                        node::patch(&NodeRef::Uuid(uuid), patch).map_err(control_character)?,
-                        send_permit,
-                        observed,
-                    )
-                    .await;
+                let call = node::patch(&NodeRef::Uuid(uuid), patch).map_err(control_character)?;
+                return self.send_and_store(call, send_permit, observed).await;
             }
             Request::CreatePort {
                 node,
                 address,
                 pxe_enabled,
             } => {
-                let call = port::create(&node, &address, pxe_enabled);
-                let created = ironic.read(Some(send_permit), &call).await?;
+                let created = ironic
+                    .read(Some(send_permit), &port::create(&node, &address, pxe_enabled))
+                    .await?;
                 if let Observed::Present(ports) = &mut observed.ports {
                     ports.push(created);
                 }

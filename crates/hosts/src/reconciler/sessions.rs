@@ -7,7 +7,7 @@ use metal3_ironic::Client;
 use metal3_runtime::cache::{Key, SharedCache};
 use tokio_util::sync::CancellationToken;
 
-use super::ironic_session::{IronicSession, Place, SessionParts};
+use super::ironic_session::{FOR_LIST, IronicSession, Place, SessionParts};
 use super::seats::Seats;
 use crate::ironics::{Ironics, Located, Name, Names, Wish, choose};
 
@@ -53,7 +53,7 @@ impl Sessions {
         match session {
             Some(session) => session.take_place(host),
             // Each of them may have its node.
-            None if !self.names.is_one() && !self.all.iter().all(IronicSession::has_begun) => Place::NotListed,
+            None if !self.names.is_one() && !self.all.iter().all(IronicSession::has_begun) => Place::None(FOR_LIST),
             None => Place::Taken(None),
         }
     }

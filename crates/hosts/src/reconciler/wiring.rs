@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_runtime::cache::{Key, SharedCache};
 use metal3_runtime::object_reader::ObjectReader;
-use metal3_runtime::queue::Queue;
+use metal3_runtime::queue::{Queue, Waker};
 use metal3_runtime::work::Controller;
 use metal3_runtime::write::Writer;
 use tokio_util::sync::CancellationToken;
@@ -69,20 +69,24 @@ fn observer(parts: &Parts, ironics: &Sessions) -> Observer {
     }
 }
 
+fn sessions(parts: &Parts, (index, refusals): (&HostIndex, &Refusals), waker: Waker<Key>) -> Sessions {
+    let of_all = SessionParts {
+        clock: Arc::clone(&parts.clock),
+        index: index.clone(),
+        served_by: ServedBy::following(&parts.caches.hosts, parts.ironics.names()),
+        refusals: refusals.clone(),
+        waker,
+        slots: parts.slots,
+    };
+    Sessions::new(&parts.ironics, &of_all, parts.workers)
+}
+
 /// Creates the controller of hosts. It subscribes to the caches at once.
 pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
     let index = HostIndex::following(&parts.caches.hosts, Arc::clone(&parts.clock));
     let queue = Queue::new(Arc::clone(&parts.clock));
     let refusals = Refusals::default();
-    let of_sessions = SessionParts {
-        clock: Arc::clone(&parts.clock),
-        index: index.clone(),
-        served_by: ServedBy::following(&parts.caches.hosts, parts.ironics.names()),
-        refusals: refusals.clone(),
-        waker: queue.waker(),
-        slots: parts.slots,
-    };
-    let ironics = Sessions::new(&parts.ironics, &of_sessions, parts.workers);
+    let ironics = sessions(&parts, (&index, &refusals), queue.waker());
     let workers = parts.workers.saturating_mul(ironics.names().iter().count());
     let of_gauges = (ironics.clone(), index.clone(), parts.deprovision_budget);
     Gauges::register(&parts.metrics, &parts.caches.hosts, of_gauges, Arc::clone(&parts.clock));
