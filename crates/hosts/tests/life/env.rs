@@ -165,15 +165,7 @@ impl TestEnv {
         };
         let ironic = start(setup.seed);
         let interceptor = Interceptor::on(ironic.clone());
-        let others = (1..).zip(&setup.others).map(|(number, name)| {
-            let ironic = start(setup.seed + 1_000_000 * number);
-            Other {
-                name,
-                interceptor: interceptor.to(ironic.clone()),
-                ironic,
-            }
-        });
-        let others: Vec<Other> = others.collect();
+        let others = others(&setup, &interceptor, start);
         let names = std::iter::once(USUAL_NAME).chain(setup.others);
         let configured: Configured = Arc::new(Mutex::new(names.collect()));
         let (inboxes, to_ironic, mut tasks) = (Arc::default(), Arc::default(), JoinSet::new());
@@ -362,6 +354,19 @@ impl TestEnv {
             .ok()
             .map(|answered| answered.value)
     }
+}
+
+/// The further Ironics of a setup, each with a seed of its own: no two nodes have the same UUID.
+fn others(setup: &Setup, first: &Interceptor, start: impl Fn(u64) -> Ironic) -> Vec<Other> {
+    let others = (1..).zip(&setup.others).map(|(number, name)| {
+        let ironic = start(setup.seed + 1_000_000 * number);
+        Other {
+            name,
+            interceptor: first.to(ironic.clone()),
+            ironic,
+        }
+    });
+    others.collect()
 }
 
 /// A server with the kinds, to be copied: generating their schemas takes longer than most tests.

@@ -129,15 +129,7 @@ pub(super) struct StoryRun {
 impl StoryRun {
     async fn start(story: &Story) -> Self {
         let env = TestEnv::new(setup(story));
-        match story.ironic {
-            IronicKind::Redirects => env.ironic.redirect_image(IMAGES[1], MIRROR),
-            IronicKind::Converts => env.ironic.download_images(),
-            IronicKind::Plain | IronicKind::Old => {}
-        }
-        for other in &env.others {
-            other.interceptor.hang(true);
-        }
-        env.ironic.require_login("registry.example", REGISTRY_LOGIN);
+        prepare(&env, story);
         env.admit();
         let [history, settings, updates, discs] = std::array::from_fn(|_| Arc::<Mutex<History>>::default());
         let builder = Builder::start(&env, story.agent);
@@ -507,6 +499,19 @@ fn record_versions(
             of_kind.lock().record(stored.unwrap_or_default());
         }
     });
+}
+
+/// What differs between the Ironics of stories.
+fn prepare(env: &TestEnv, story: &Story) {
+    match story.ironic {
+        IronicKind::Redirects => env.ironic.redirect_image(IMAGES[1], MIRROR),
+        IronicKind::Converts => env.ironic.download_images(),
+        IronicKind::Plain | IronicKind::Old => {}
+    }
+    for other in &env.others {
+        other.interceptor.hang(true);
+    }
+    env.ironic.require_login("registry.example", REGISTRY_LOGIN);
 }
 
 /// The Secrets that the host may name, each with a content of its own.
