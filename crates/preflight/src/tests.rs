@@ -493,6 +493,56 @@ fn way_back_names_what_an_older_release_does_not_know() {
 }
 
 #[test]
+fn way_back_names_the_ironic_of_all_hosts_and_refuses_several() {
+    let of = |name: &str, ironic: Option<&str>, node: &str| {
+        let mut one = host(
+            "provisioned",
+            json!({ "metadata": { "name": name }, "status": { "provisioning": { "ID": node } } }),
+        );
+        if let Some(ironic) = ironic {
+            one["metadata"]["annotations"] = json!({ "baremetalhost.metal3.io/registered-in": ironic });
+        }
+        object::<BareMetalHost>(one)
+    };
+    let about_all = |hosts: Vec<Value>| {
+        let mut facts = facts(Direction::Back(Series::new(1, 14)));
+        facts.objects.insert(KindName::of::<BareMetalHost>(), hosts);
+        about(facts, "Ironics")
+    };
+    for (given, hosts, expected) in [
+        ("one Ironic, which is not recorded", vec![of("a", None, "1")], None),
+        ("empty records", vec![of("a", Some(""), "1")], None),
+        (
+            "one of several",
+            vec![
+                of("a", Some("site-b"), "1"),
+                of("b", Some("site-b"), ""),
+                of("c", None, ""),
+            ],
+            Some((Decision::Go, "registered in site-b: IRONIC_ENDPOINT")),
+        ),
+        (
+            "a node that no record names",
+            vec![of("a", Some("site-b"), "1"), of("b", None, "2")],
+            Some((Decision::No, "BareMetalHost lab/b")),
+        ),
+        (
+            "two",
+            vec![of("a", Some("site-b"), "1"), of("b", Some("ironic"), "2")],
+            Some((Decision::No, "hosts are registered in ironic, site-b")),
+        ),
+    ] {
+        let found = about_all(hosts);
+        let is_it = match (&found[..], expected) {
+            ([], None) => true,
+            ([(decision, text)], Some((wanted, part))) => *decision == wanted && text.contains(part),
+            _ => false,
+        };
+        assert!(is_it, "{given}: {found:?}");
+    }
+}
+
+#[test]
 fn way_back_names_claims_and_undecided_machines() {
     let to = Series::new(1, 14);
     let held = json!({ "metadata": { "finalizers": [CLUSTER_FINALIZER] }, "spec": { "poolRef": { "name": "p", "kind": "IPPool" } } });
