@@ -21,7 +21,7 @@ use tokio::sync::watch;
 
 use crate::calls;
 use crate::credentials::{CONNECTIONS, SetupError};
-use crate::endpoint::{QUICK_POLL, Settings};
+use crate::endpoint::{Endpoint, QUICK_POLL, Settings};
 use crate::error::{self, Error, Refusal};
 use crate::failure;
 use crate::request::{Call, Method, Request};
@@ -30,7 +30,7 @@ use crate::statistics::{Ending, Statistics};
 use crate::text::printable;
 use crate::transport::Transport;
 use crate::version::{self, Features, Microversion};
-use connection::{Connection, Current, Via};
+use connection::{At, Connection, Current, Via};
 use headers::{REQUEST_ID_HEADER, headers, parse_date, range, text};
 
 /// Pauses before a retry. Ironic's listen backlog is five: many clients cause resets that pass at once.
@@ -119,8 +119,19 @@ impl Client {
     }
 
     /// Changes of the destination from now on. They last as long as the client.
-    pub(crate) fn destination_changes(&self) -> watch::Receiver<()> {
+    pub(crate) fn destination_changes(&self) -> watch::Receiver<At> {
         self.0.connection.changes()
+    }
+
+    /// How often the endpoint has become another one.
+    pub(crate) fn destination(&self) -> u64 {
+        self.0.connection.at().number
+    }
+
+    /// Where requests are sent now. `None`: nowhere.
+    #[must_use]
+    pub fn endpoint(&self) -> Option<Endpoint> {
+        self.0.connection.at().endpoint
     }
 
     /// The number of requests sent, retries included.

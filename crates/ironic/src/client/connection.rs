@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::{Mutex, watch};
 
 use crate::credentials::{CredentialFiles, SetupError};
-use crate::endpoint::Settings;
+use crate::endpoint::{Endpoint, Settings};
 use crate::transport::Transport;
 
 /// How often the files are checked: a rotated certificate is in use within this time.
@@ -22,7 +22,37 @@ pub(super) struct Connection {
     destination: Mutex<Result<Destination, String>>,
     /// To a simulator in this process, without files or login.
     transport: Option<Arc<dyn Transport>>,
-    changes: watch::Sender<()>,
+    changes: watch::Sender<At>,
+}
+
+/// Which destination a client has.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct At {
+    /// How often its endpoint has become another one.
+    pub(crate) number: u64,
+    /// Where it is. `None`: nowhere.
+    pub(crate) endpoint: Option<Endpoint>,
+    /// Where it was last.
+    last: Option<Endpoint>,
+}
+
+impl At {
+    fn first(endpoint: Option<Endpoint>) -> Self {
+        Self {
+            number: 0,
+            last: endpoint.clone(),
+            endpoint,
+        }
+    }
+
+    /// The same endpoint, also after it was nowhere, has the same nodes.
+    fn move_to(&mut self, endpoint: Option<Endpoint>) {
+        if endpoint.is_some() && endpoint != self.last {
+            self.number = self.number.saturating_add(1);
+            self.last.clone_from(&endpoint);
+        }
+        self.endpoint = endpoint;
+    }
 }
 
 #[derive(Debug)]
@@ -104,6 +134,11 @@ impl Destination {
     }
 }
 
+fn endpoint(destination: &Result<Destination, String>) -> Option<Endpoint> {
+    let destination = destination.as_ref().ok()?;
+    Some(destination.settings.endpoint.clone())
+}
+
 impl Connection {
     /// To the endpoint of the settings.
     pub(super) async fn http(settings: Settings, now: Monotonic) -> Result<Self, SetupError> {
@@ -126,10 +161,11 @@ impl Connection {
     }
 
     fn of(destination: Result<Destination, String>, transport: Option<Arc<dyn Transport>>) -> Self {
+        let at = At::first(endpoint(&destination));
         Self {
             destination: Mutex::new(destination),
             transport,
-            changes: watch::Sender::new(()),
+            changes: watch::Sender::new(at),
         }
     }
 
@@ -139,14 +175,21 @@ impl Connection {
             Ok(settings) => Ok(Destination::of(settings, self.transport.as_ref(), now).await?),
             Err(why) => Err(why),
         };
-        *self.destination.lock().await = to;
-        self.changes.send_replace(());
+        let endpoint = endpoint(&to);
+        let mut destination = self.destination.lock().await;
+        *destination = to;
+        self.changes.send_modify(|at| at.move_to(endpoint));
         Ok(())
     }
 
     /// Changes of the destination from now on.
-    pub(super) fn changes(&self) -> watch::Receiver<()> {
+    pub(super) fn changes(&self) -> watch::Receiver<At> {
         self.changes.subscribe()
+    }
+
+    /// The present destination.
+    pub(super) fn at(&self) -> At {
+        self.changes.borrow().clone()
     }
 
     /// What to send a request with now.

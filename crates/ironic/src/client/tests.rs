@@ -245,8 +245,11 @@ async fn nothing_is_sent_without_a_destination_and_a_new_one_is_used_at_once() {
     let error = client.send(&drivers).await.unwrap_err();
     assert!(error.to_string().contains("the operator installs it"), "{error}");
     assert!(!error.may_have_happened());
-    for server in [&first, &second] {
+    assert_eq!((client.endpoint(), client.destination()), (None, 0));
+    for (number, server) in (1..).zip([&first, &second]) {
         client.change_destination(Ok(server.settings())).await.unwrap();
+        let endpoint = Some(server.settings().endpoint);
+        assert_eq!((client.endpoint(), client.destination()), (endpoint, number));
         client.send(&drivers).await.unwrap();
         assert_eq!(server.requests().len(), 1);
     }
@@ -265,6 +268,9 @@ async fn nothing_is_sent_without_a_destination_and_a_new_one_is_used_at_once() {
     let error = client.send(&drivers).await.unwrap_err();
     assert!(error.to_string().contains("it is updated"), "{error}");
     assert_eq!(client.requests_sent(), 3);
+    assert_eq!((client.endpoint(), client.destination()), (None, 2));
+    client.change_destination(Ok(second.settings())).await.unwrap();
+    assert_eq!(client.destination(), 2, "the same endpoint has the same nodes");
 }
 
 /// As with the Go manager: the Secret of an Ironic resource has the certificate of the server, not that of its CA.

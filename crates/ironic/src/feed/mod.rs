@@ -20,6 +20,7 @@
 //! | virtual media, boot device | only the BMC knows them | read when required; reading the boot device changes `updated_at` of the node |
 //! | drivers, conductors | not nodes | listed at the first use of an endpoint, and after an outage |
 
+mod keys;
 mod listed_node;
 mod round;
 mod step;
@@ -42,6 +43,7 @@ use crate::model::node::Node;
 use crate::request::Call;
 use crate::send_permit::SendPermit;
 
+pub use keys::KeysOf;
 pub use listed_node::ListedNode;
 pub use step::{FeedEvent, PageRequest, Step};
 pub use tracker::ChangeTracker;
@@ -54,6 +56,8 @@ struct Shared {
     client: Client,
     clock: Arc<dyn Clock>,
     tracker: Mutex<ChangeTracker>,
+    /// The destination that the nodes are of, counted by the client.
+    destination: Mutex<u64>,
     failing_since: Mutex<Option<DateTime<Utc>>>,
     /// When the loop began, while it runs.
     running_since: Mutex<Option<Monotonic>>,
@@ -67,7 +71,19 @@ impl Feed {
     #[must_use]
     pub fn new(client: Client, clock: Arc<dyn Clock>) -> Self {
         let tracker = ChangeTracker::polling_within(client.quick_poll());
+        Self::of(client, clock, tracker)
+    }
+
+    /// The same, which finds nodes by these keys, too.
+    #[must_use]
+    pub fn with_keys(client: Client, clock: Arc<dyn Clock>, keys: KeysOf) -> Self {
+        let tracker = ChangeTracker::polling_within(client.quick_poll()).with_keys(keys);
+        Self::of(client, clock, tracker)
+    }
+
+    fn of(client: Client, clock: Arc<dyn Clock>, tracker: ChangeTracker) -> Self {
         Self(Arc::new(Shared {
+            destination: Mutex::new(client.destination()),
             client,
             clock,
             tracker: Mutex::new(tracker),
@@ -83,6 +99,7 @@ impl Feed {
         let _running = Running::begin(&self.0);
         let mut destination = self.0.client.destination_changes();
         while !events.is_closed() {
+            let of = self.follow_destination();
             let next = self.tracker().next(self.0.clock.monotonic());
             let request = match next {
                 Step::Fetch(request) => request,
@@ -100,6 +117,10 @@ impl Feed {
                 }
             };
             let answer = self.0.client.send(&request.call()).await;
+            if self.0.client.destination() != of {
+                // The response may be of the former one.
+                continue;
+            }
             let now = self.0.clock.monotonic();
             let new_events = match answer {
                 Ok(answered) => self.tracker().answered(now, answered.value, answered.server_time),
@@ -118,6 +139,36 @@ impl Feed {
                 }
             }
         }
+    }
+
+    /// Lists the nodes of another endpoint from the beginning. Returns the present one.
+    fn follow_destination(&self) -> u64 {
+        let now = self.0.client.destination();
+        let before = std::mem::replace(&mut *self.0.destination.lock(), now);
+        if before != now {
+            self.tracker().endpoint_changed(self.0.clock.monotonic());
+        }
+        now
+    }
+
+    /// Whether every node that the present destination had at the last complete list is known.
+    #[must_use]
+    pub fn has_listed(&self) -> bool {
+        self.tracker().has_listed() && *self.0.destination.lock() == self.0.client.destination()
+    }
+
+    /// The cached nodes with this key.
+    #[must_use]
+    pub fn with_key(&self, key: &str) -> Vec<NodeUuid> {
+        self.tracker().with_key(key)
+    }
+
+    /// The cached node with the lowest UUID.
+    #[must_use]
+    pub fn first(&self) -> Option<NodeUuid> {
+        let tracker = self.tracker();
+        let mut nodes = tracker.nodes();
+        nodes.next().map(|node| node.uuid.clone())
     }
 
     /// The cached node. `None` is unknown, not absent: [`FeedEvent::Deleted`] reports a deletion.

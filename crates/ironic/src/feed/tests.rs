@@ -1,4 +1,5 @@
 mod fixture;
+mod keys;
 mod lag;
 mod orders;
 

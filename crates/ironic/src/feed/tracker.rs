@@ -14,6 +14,7 @@ use chrono::{DateTime, Utc};
 use metal3_domain::clock::Monotonic;
 use metal3_domain::ids::NodeUuid;
 
+use super::keys::NodesByKey;
 use super::listed_node::ListedNode;
 use super::round::{Newest, Round};
 use super::step::{FeedEvent, PageRequest, Step};
@@ -32,6 +33,7 @@ use records::CachedNode;
 #[derive(Debug)]
 pub struct ChangeTracker {
     known: BTreeMap<NodeUuid, CachedNode>,
+    by_key: Option<NodesByKey>,
     managed: BTreeSet<NodeUuid>,
     /// When the current page was requested.
     asked: Monotonic,
@@ -78,6 +80,7 @@ impl ChangeTracker {
         let start = Monotonic::new(Duration::ZERO);
         Self {
             known: BTreeMap::new(),
+            by_key: None,
             managed: BTreeSet::new(),
             asked: start,
             round_began: None,
@@ -224,11 +227,17 @@ impl ChangeTracker {
         }
     }
 
-    /// Requests go elsewhere from now on: a pause after failures is over.
+    /// Requests have another destination from now on: a pause after failures is over.
     pub fn destination_changed(&mut self, now: Monotonic) {
         if let Round::Waiting { until } = &mut self.round {
             *until = now;
         }
+    }
+
+    /// Requests go to another endpoint from now on: nothing is listed there yet.
+    pub fn endpoint_changed(&mut self, now: Monotonic) {
+        self.round = Round::Waiting { until: now };
+        (self.needs_full_list, self.listed) = (true, None);
     }
 
     /// When the last completed poll began.
@@ -333,7 +342,7 @@ impl ChangeTracker {
                 .map(|(uuid, _)| uuid.clone())
                 .collect();
             for uuid in gone {
-                self.known.remove(&uuid);
+                self.remove(&uuid);
                 self.in_transition.remove(&uuid);
                 self.events.push(FeedEvent::Deleted(uuid));
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use metal3_domain::clock::Monotonic;
 use metal3_domain::ids::NodeUuid;
 
+use super::super::keys::{KeysOf, NodesByKey};
 use super::super::listed_node::ListedNode;
 use super::super::step::FeedEvent;
 use super::super::timing::QUICK_AFTER_REQUEST;
@@ -24,11 +25,33 @@ pub(super) struct CachedNode {
 }
 
 impl ChangeTracker {
+    /// The same, which finds nodes by these keys, too.
+    #[must_use]
+    pub fn with_keys(self, keys_of: KeysOf) -> Self {
+        Self {
+            by_key: Some(NodesByKey::new(keys_of)),
+            ..self
+        }
+    }
+
+    /// The cached nodes with this key.
+    #[must_use]
+    pub fn with_key(&self, key: &str) -> Vec<NodeUuid> {
+        let nodes = self.by_key.as_ref().map(|nodes| nodes.find(key).cloned());
+        nodes.into_iter().flatten().collect()
+    }
+
+    pub(super) fn remove(&mut self, uuid: &NodeUuid) {
+        if let (Some(removed), Some(by_key)) = (self.known.remove(uuid), &mut self.by_key) {
+            by_key.remove(&removed.node);
+        }
+    }
+
     /// The node was deleted at this time. It is not known any more, and pages that were requested before do not bring it
     /// back.
     pub fn forget(&mut self, uuid: &NodeUuid, now: Monotonic) {
         self.managed.remove(uuid);
-        self.known.remove(uuid);
+        self.remove(uuid);
         self.in_transition.remove(uuid);
         self.unreadable.remove(uuid);
         self.gone.insert(uuid.clone(), now);
@@ -94,6 +117,13 @@ impl ChangeTracker {
             listing: self.listing,
             as_of,
         };
-        self.known.insert(uuid, known);
+        let node = Arc::clone(&known.node);
+        let before = self.known.insert(uuid, known);
+        if let Some(by_key) = &mut self.by_key {
+            if let Some(before) = before {
+                by_key.remove(&before.node);
+            }
+            by_key.add(&node);
+        }
     }
 }
