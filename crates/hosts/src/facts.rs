@@ -21,7 +21,7 @@ use metal3_ironic::model::port::Port;
 use metal3_ironic::slots::SlotState;
 use metal3_runtime::plan::Observed;
 
-use crate::ironics::{Located, Names};
+use crate::ironics::{Elsewhere, Located, Names};
 use crate::settings::Settings;
 
 mod agent_image;
@@ -45,6 +45,8 @@ pub struct Facts<'a> {
     pub ironics: &'a Names,
     /// Which of them has the node of the host, if nothing records it.
     pub located: &'a Located,
+    /// What the lists of the other Ironics show of its node.
+    pub elsewhere: Elsewhere,
     /// The host.
     pub host: &'a BareMetalHost,
     /// How fresh the observation of the host is.

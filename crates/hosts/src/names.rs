@@ -86,6 +86,10 @@ pub mod reason {
         pub(crate) IRONIC_NOT_CONFIGURED = "IronicNotConfigured";
         /// Condition: the host names another Ironic than the one with its node.
         pub(crate) IRONIC_CHANGE_REFUSED = "IronicChangeRefused";
+        /// Condition: another Ironic than the recorded one has the node of the host.
+        pub(crate) IRONIC_MISPLACED = "IronicMisplaced";
+        /// Condition: two names lead to the Ironic of the host.
+        pub(crate) IRONIC_AMBIGUOUS = "IronicAmbiguous";
         /// Condition: nothing records which Ironic has the node, and not all can be searched.
         pub(crate) NODE_NOT_LOCATED = "NodeNotLocated";
 

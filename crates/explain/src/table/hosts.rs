@@ -202,6 +202,8 @@ pub(super) const ROWS: &[Row] = &[
     ironics::UNKNOWN,
     ironics::NOT_CONFIGURED,
     ironics::CHANGE_REFUSED,
+    ironics::MISPLACED,
+    ironics::AMBIGUOUS,
     ironics::NODE_NOT_LOCATED,
     ironics::LOGIN_REFUSED,
     ironics::NOT_TRUSTED,

@@ -31,11 +31,25 @@ pub(super) const CHANGE_REFUSED: Row = warning([
     "Set the label back to the name in the annotation `baremetalhost.metal3.io/registered-in`. To move the machine, set the annotation `baremetalhost.metal3.io/detached`, wait until the host is detached, and remove it again.",
 ]);
 
+pub(super) const MISPLACED: Row = failure([
+    "IronicMisplaced",
+    "Another Ironic has the node of the host",
+    "The annotation `baremetalhost.metal3.io/registered-in` names an Ironic that has no node of the host, and another one lists it, as after names or URLs of Ironics were exchanged. Nothing is sent for the host, nor is it deleted: the machine would be registered a second time, or left.",
+    "Put the names and URLs in `IRONIC_ENDPOINTS`, or the endpoints of the `Ironic` resources, right; then the host continues without help. Or set the annotation to the Ironic that has the node.",
+]);
+
+pub(super) const AMBIGUOUS: Row = failure([
+    "IronicAmbiguous",
+    "Two names lead to one Ironic",
+    "The Ironic of the host is configured under a second name, too: both have the same endpoint, or list the same nodes. The Ironic with the node of the host may be missing, so that no node is created and none is given up.",
+    "Give each Ironic one name and one URL; then the host continues without help.",
+]);
+
 pub(super) const NODE_NOT_LOCATED: Row = failure([
     "NodeNotLocated",
     "Which Ironic has the node is not known",
-    "Nothing records the Ironic of the host, as before there were several, or the label of a detached host has changed. All of them are searched for its node, and one cannot be.",
-    "Restore the Ironic that the message names; then the host continues without help.",
+    "Nothing records the Ironic of the host, as before there were several; or the label of a detached host has changed; or the recorded one has lost its node. All of them are searched for it, and one cannot be.",
+    "Restore the Ironic that does not respond, which the metrics and the log of the controller name; then the host continues without help.",
 ]);
 
 pub(super) const LOGIN_REFUSED: Row = failure([

@@ -137,17 +137,18 @@ fn unrecorded<'a>(names: &Names, host: &Wish<'a>, located: &Located) -> Choice<'
         None => names.first(),
     };
     let is_never = host.registration == Registration::Never;
-    // There is no other one that could have the node.
-    if names.is_one() || (is_never && host.is_deleted) {
-        return Choice::Use {
-            ironic: Name::clone(names.first()),
-            is_new: false,
-            refused: None,
-        };
-    }
+    let first = || Choice::Use {
+        ironic: Name::clone(names.first()),
+        is_new: false,
+        refused: None,
+    };
     match located {
-        _ if is_never => new(wanted),
+        // There is no other one that could have the node.
+        _ if names.is_one() => first(),
+        // Also of a host without a status: that may be lost.
         Observed::Present(found) => new(found),
+        Observed::Absent | Observed::Unknown(UnknownReason::NotRead) if is_never && host.is_deleted => first(),
+        Observed::Unknown(UnknownReason::NotRead) if is_never => new(wanted),
         Observed::Absent => new(wanted),
         Observed::Unknown(why) => not_located(why),
     }

@@ -7,9 +7,11 @@
 //! differs (`host-several-ironics`): the Go manager has one Ironic.
 //!
 //! Invariants: requests about a host go to one Ironic, the recorded one; the record changes only while no Ironic may have a node
-//! of the host; an Ironic that is not configured any more is never one without the node.
+//! of the host; an Ironic that is not configured any more is never one without the node; a node is created only while the lists of
+//! the others ([`elsewhere`]) show none of the host and none of its machine.
 
 mod choice;
+mod elsewhere;
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,6 +22,8 @@ use metal3_ironic::Client;
 
 pub use choice::Located;
 pub(crate) use choice::{Bar, Choice, Wish, choose};
+pub use elsewhere::Elsewhere;
+pub(crate) use elsewhere::{Listing, elsewhere};
 
 /// The Ironic that a host records.
 pub(crate) fn recorded(host: &BareMetalHost) -> Option<String> {

@@ -82,11 +82,12 @@ pub(super) fn is_machine(key: &str) -> bool {
 pub fn machine(address: &str) -> Option<String> {
     let address = BmcAddress::parse(address).ok()?;
     let access = address.driver_info(&NO_LOGIN, CertificateVerification::unless_disabled(false));
-    let part = |key| {
-        access
-            .get(key)
-            .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_lowercase))
-    };
+    machine_in(|key| access.get(key))
+}
+
+/// The same for the `driver_info` of a node.
+pub(crate) fn machine_in<'a>(value: impl Fn(&str) -> Option<&'a Value>) -> Option<String> {
+    let part = |key| value(key).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_lowercase));
     let redfish = part("redfish_address").map(|url| {
         match url.strip_prefix("https://").and_then(|host| host.strip_suffix(":443")) {
             Some(host) => format!("https://{host}"),
@@ -95,7 +96,7 @@ pub fn machine(address: &str) -> Option<String> {
     });
     let parts = [part("ipmi_address"), part("ipmi_port"), redfish];
     // Of a system the letters matter.
-    let system = access.get("redfish_system_id").and_then(Value::as_str);
+    let system = value("redfish_system_id").and_then(Value::as_str);
     let system = system.map(|path| path.trim_end_matches('/').to_owned());
     let parts: Vec<String> = parts.into_iter().flatten().chain(system).collect();
     (!parts.is_empty()).then(|| parts.join(" "))

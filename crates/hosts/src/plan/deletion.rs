@@ -23,7 +23,7 @@ use crate::plan::safety::{
 };
 use crate::plan::secrets::release_secrets;
 use crate::plan::state::graph::Trigger;
-use crate::plan::{agent_image, disc, outage, wait};
+use crate::plan::{agent_image, disc, ironic, outage, wait};
 
 /// After more failures than this a deletion skips the failed operation. The Go manager's number.
 pub(crate) const MAX_ATTEMPTS: i64 = 3;
@@ -138,7 +138,10 @@ fn is_unknown_to_ironic(planner: &Planner<'_>) -> bool {
 fn ensure_node_deleted(planner: &mut Planner<'_>) -> PlanResult<()> {
     let node = match planner.facts.node {
         // The node may be created late.
-        Observed::Absent => return planner.require_no_creation(),
+        Observed::Absent => {
+            planner.require_no_creation()?;
+            return ironic::require_nowhere_else(planner, false);
+        }
         Observed::Present(FoundNode::Foreign(found)) => {
             report_left_node(planner, found);
             return Ok(());

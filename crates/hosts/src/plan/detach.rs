@@ -70,7 +70,10 @@ pub(crate) fn handle_detached(planner: &mut Planner<'_>) -> PlanResult<()> {
         }
         Observed::Present(FoundNode::Own(node, _)) => delete_node(planner, node, request.force)?,
         Observed::Present(FoundNode::Foreign(found)) => report_left_node(planner, found),
-        Observed::Absent => planner.require_no_creation()?,
+        Observed::Absent => {
+            planner.require_no_creation()?;
+            ironic::require_nowhere_else(planner, false)?;
+        }
     }
     planner.draft.status.operational_status = OperationalStatus::Detached;
     // Another Ironic that the label names may be recorded now.

@@ -1,11 +1,13 @@
 //! Which Ironic serves the host: its record, and what a host reports that no Ironic serves, or not the one that it asks for.
 
 use metal3_api::metal3::names::{DETACHED_ANNOTATION, HOST_FINALIZER, IRONIC_LABEL, REGISTERED_IN_ANNOTATION};
+use metal3_api::metal3::v1alpha1::ErrorType;
 use metal3_runtime::work::Next;
 
 use crate::facts::Read;
-use crate::ironics::{Bar, Choice, Wish, choose};
+use crate::ironics::{Bar, Choice, Elsewhere, Wish, choose, recorded};
 use crate::names::reason;
+use crate::plan::error::Failure;
 use crate::plan::firmware_record::is_firmware_still_unknown;
 use crate::plan::object::has_finalizer;
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
@@ -28,6 +30,10 @@ pub(crate) fn require(planner: &mut Planner<'_>) -> PlanResult<()> {
             if let Some(wanted) = refused {
                 report(planner, change_refused(wanted, &ironic));
             }
+            // The record is that of another one, or its name is: what it has, or has not, says nothing about this host.
+            if !is_new && planner.facts.elsewhere == Elsewhere::Node {
+                return Err(misplaced(planner, &ironic));
+            }
             if is_new {
                 let annotations = planner.draft.metadata.annotations.get_or_insert_default();
                 annotations.insert(REGISTERED_IN_ANNOTATION.to_owned(), ironic.to_string());
@@ -45,6 +51,56 @@ pub(crate) fn require(planner: &mut Planner<'_>) -> PlanResult<()> {
             Err(Decision::Wait(wait))
         }
     }
+}
+
+/// Requires that no other Ironic has the node of a host, or a node of its machine: its own has none. `is_new`: one is to be created,
+/// which another Ironic that cannot be seen now may have.
+pub(crate) fn require_nowhere_else(planner: &mut Planner<'_>, is_new: bool) -> PlanResult<()> {
+    let recorded = recorded(planner.host()).unwrap_or_default();
+    match planner.facts.elsewhere {
+        Elsewhere::Node => Err(misplaced(planner, &recorded)),
+        Elsewhere::Same => {
+            let message = format!(
+                "Ironic {recorded:?} is configured under a second name, too, so that the one with the node of this host may be missing. \
+                 Correct the URLs of the Ironics; no node is created or given up before"
+            );
+            let reason = reason::IRONIC_AMBIGUOUS;
+            report(planner, Withheld { reason, message });
+            Err(Decision::Wait(wait::on_configuration("two names lead to one Ironic")))
+        }
+        Elsewhere::Machine if is_new => {
+            let message = "another Ironic has a node for the machine at spec.bmc.address, and may operate it; correct the address, or ask \
+                           the administrator of Ironic to delete that node";
+            let failure = Failure::retryable(ErrorType::Registration, message);
+            Err(planner.fail_with_backoff(failure))
+        }
+        Elsewhere::Unknown if is_new && may_have_node(planner) => {
+            let message = format!(
+                "Ironic {recorded:?} has no node of this host, and another one that may have it does not respond. Restore that one, or \
+                 remove it from the configuration if it is lost permanently; then the host continues without help"
+            );
+            let reason = reason::NODE_NOT_LOCATED;
+            report(planner, Withheld { reason, message });
+            Err(Decision::Wait(wait::on_unreachable_ironic()))
+        }
+        Elsewhere::Machine | Elsewhere::Unknown | Elsewhere::Nothing => Ok(()),
+    }
+}
+
+/// Whether a node of the host was created before: by its status, or by another process which could not record that.
+fn may_have_node(planner: &Planner<'_>) -> bool {
+    !planner.host().status.provisioning.id.is_empty() || planner.facts.began_elsewhere
+}
+
+fn misplaced(planner: &mut Planner<'_>, recorded: &str) -> Decision {
+    let message = format!(
+        "another Ironic than {recorded:?}, which the host records, has the node of this host, as after their names or URLs were \
+         exchanged. Put names and URLs right, or set the annotation {REGISTERED_IN_ANNOTATION} to the one with the node; nothing is sent \
+         for this host before"
+    );
+    let reason = reason::IRONIC_MISPLACED;
+    report(planner, Withheld { reason, message });
+    Decision::Wait(wait::on_configuration("another Ironic has the node of the host"))
 }
 
 /// What a user has to do first stays visible.

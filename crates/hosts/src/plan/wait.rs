@@ -59,6 +59,11 @@ pub(crate) fn on_user(why: &str) -> Next {
     Next::waiting(WAITING_FOR_USER, why)
 }
 
+/// A change of the configuration of this program. What it reads elsewhere may show that, too, and wakes no host.
+pub(crate) fn on_configuration(why: &str) -> Next {
+    Next::waiting_with_recheck(WAITING_FOR_USER, why, OUTAGE_RECHECK)
+}
+
 /// The backoff of a failed operation.
 pub(crate) fn for_retry(left: Duration) -> Next {
     Next::waiting_with_recheck(BACKING_OFF, "retry after a failure", left).quiet()
@@ -121,6 +126,12 @@ mod tests {
             ),
             (on_slot(), Some("WaitingForSlot"), done, done),
             (on_user("paused"), Some("WaitingForUser"), done, done),
+            (
+                on_configuration("exchanged"),
+                Some("WaitingForUser"),
+                after(OUTAGE_RECHECK),
+                after(OUTAGE_RECHECK),
+            ),
             (for_retry(PAUSE), Some("BackingOff"), after(PAUSE), after(PAUSE)),
             (
                 for_deployment_retry(PAUSE),

@@ -25,6 +25,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::index::HostIndex;
+use super::lists::keys_of;
 use super::refusals::Refusals;
 use super::seats::{Seat, Seats};
 use super::served_by::ServedBy;
@@ -115,7 +116,10 @@ pub(super) fn chosen(ironic: Option<&IronicSession>) -> Result<&IronicSession, E
 impl IronicSession {
     /// A session without observations.
     pub(super) fn new(client: Client, parts: SessionParts, of_several: Option<(Name, Seats)>) -> Self {
-        let feed = Feed::new(client.clone(), Arc::clone(&parts.clock));
+        let feed = match of_several {
+            Some(_) => Feed::with_keys(client.clone(), Arc::clone(&parts.clock), keys_of),
+            None => Feed::new(client.clone(), Arc::clone(&parts.clock)),
+        };
         let slots = Slots::with_unknown_holders(parts.slots).grouped_by(|host: &Key| &host.namespace);
         Self(Arc::new(Shared {
             client,
@@ -181,7 +185,35 @@ impl IronicSession {
 
     /// Whether the store has every node that Ironic had at its last response.
     pub(super) fn is_listed(&self) -> bool {
-        self.is_answering() && self.has_begun()
+        self.is_answering() && self.0.feed.has_listed()
+    }
+
+    /// The nodes with this key, as the feed shows them.
+    pub(super) fn listed_with(&self, key: &str) -> Vec<NodeUuid> {
+        self.0.feed.with_key(key)
+    }
+
+    /// Whether both are the same session.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Whether both send to the same endpoint.
+    pub(super) fn is_at_the_endpoint_of(&self, other: &Self) -> bool {
+        let endpoint = self.0.client.endpoint();
+        endpoint.is_some() && endpoint == other.0.client.endpoint()
+    }
+
+    /// Whether both list the same nodes: then two names lead to one Ironic. No two Ironics have a node with the same UUID.
+    pub(super) fn shares_nodes_with(&self, other: &Self) -> bool {
+        let lists = |one: &Self, first: &Self| {
+            first
+                .0
+                .feed
+                .first()
+                .is_some_and(|uuid| one.0.feed.node(&uuid).is_some())
+        };
+        self.is_listed() && other.is_listed() && (lists(self, other) || lists(other, self))
     }
 
     /// The node, as the feed shows it.
@@ -341,7 +373,8 @@ impl IronicSession {
             }
             FeedEvent::Deleted(uuid) => {
                 self.forget_node(&uuid);
-                self.wake(self.hosts_of_node(&uuid));
+                // Also those of another Ironic: they wait while this one has their node.
+                self.wake(self.0.index.hosts_of_node(uuid.as_str()));
             }
             FeedEvent::Failed => {
                 // Nothing else wakes a host that waits for its node, and its condition reports the outage.

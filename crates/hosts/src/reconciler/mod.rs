@@ -26,6 +26,7 @@ mod gauges;
 mod index;
 mod ironic_gauges;
 mod ironic_session;
+mod lists;
 mod machines;
 mod metrics;
 mod observations;
@@ -175,7 +176,7 @@ impl HostReconciler {
         self.led();
         let refused = self.refusals.last(&host, self.clock.monotonic());
         let mut observed = self.observer.observe_cached(host, refused);
-        let _seat = match self.observer.ironics.take_place(key, observed.ironic.as_ref()) {
+        let _seat = match self.observer.ironics.take_place(&observed) {
             Place::Taken(seat) => seat,
             Place::None(why) => return Ok(wait::on_node(why)),
         };
@@ -264,6 +265,7 @@ impl HostReconciler {
             outage: outage.as_ref(),
             ironics: self.observer.ironics.names(),
             located: &observed.located,
+            elsewhere: self.observer.elsewhere(observed),
             host: &observed.host,
             host_freshness: observed.host_freshness(monotonic),
             previous: self.index.previous(key),

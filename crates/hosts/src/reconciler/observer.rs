@@ -58,7 +58,7 @@ impl Observer {
             Some((which, observed))
         });
         let hardware = self.caches.hardware.find(&key);
-        let located = Observed::Unknown(UnknownReason::NotRead);
+        let located = self.ironics.in_lists(&host, self.plain_node_names);
         let ironic = self.ironics.of(&host, &located).cloned();
         let known = ironic
             .as_ref()

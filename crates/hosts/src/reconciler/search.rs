@@ -11,11 +11,17 @@ use super::ironic_session::{IronicSession, chosen};
 use super::observations::Observations;
 use super::observer::{Observer, found};
 use crate::facts::{ForeignNode, FoundNode};
-use crate::ironics::{self, Located, Name};
+use crate::ironics::{self, Elsewhere, Located, Name};
 use crate::node::{name, ports};
 use crate::plan::object::recorded_node_id;
 
 impl Observer {
+    /// What the lists of the other Ironics show of the host.
+    pub(super) fn elsewhere(&self, of: &Observations) -> Elsewhere {
+        self.ironics
+            .elsewhere(&of.host, of.ironic.as_ref(), self.plain_node_names)
+    }
+
     /// Searches all Ironics for the node, and chooses that which has it. No request is sent to one that does not respond: others
     /// would wait for it.
     pub(super) async fn locate(&self, observed: &mut Observations) {
@@ -27,13 +33,10 @@ impl Observer {
         let recorded = ironics::recorded(host);
         let mut sessions: Vec<(&Name, &IronicSession)> = self.ironics.iter().collect();
         sessions.sort_by_key(|(name, _)| Some(&***name) != recorded.as_deref());
-        // What is recorded is to be left, so that only a live view counts.
-        if let (None, Ok(uuid)) = (&recorded, NodeUuid::parse(recorded_node_id(host))) {
-            let has_it =
-                |session: &IronicSession| session.listed_node(&uuid).is_some_and(|node| self.is_own(host, &node));
-            if let Some((name, _)) = sessions.iter().find(|(_, session)| has_it(session)) {
-                return Observed::Present(Name::clone(name));
-            }
+        // What is recorded is to be left, so that only a live view counts then.
+        match self.ironics.in_lists(host, self.plain_node_names) {
+            Observed::Unknown(UnknownReason::NotRead) => {}
+            known => return known,
         }
         let mut unread = None;
         for (name, session) in sessions {

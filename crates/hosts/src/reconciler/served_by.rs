@@ -29,8 +29,10 @@ impl ServedBy {
     fn note(&self, change: &Change<'_, BareMetalHost>, names: &Names) {
         match change {
             Change::Applied { new, .. } => {
-                let choice = choose(names, &Wish::of(new), &Observed::Unknown(UnknownReason::NotRead));
-                let ironic = choice.asked().cloned();
+                let wish = Wish::of(new);
+                let choice = choose(names, &wish, &Observed::Unknown(UnknownReason::NotRead));
+                // The list of another one may have the node of a host that records none.
+                let ironic = choice.asked().filter(|_| wish.recorded.is_some()).cloned();
                 self.0.lock().insert(Key::of(*new), ironic);
             }
             Change::Deleted { key, .. } => drop(self.0.lock().remove(*key)),
@@ -84,7 +86,7 @@ mod tests {
             "baremetalhost.metal3.io/registered-in",
         );
         note("new", json!({}), json!({}), "");
-        note("of-b", json!({ label: "b" }), json!({}), "");
+        note("of-b", json!({}), json!({ record: "b" }), "");
         note("kept", json!({ label: "b" }), json!({ record: "a" }), "provisioned");
         note("found", json!({}), json!({}), "provisioned");
         note("gone", json!({}), json!({ record: "c" }), "provisioned");
@@ -93,6 +95,6 @@ mod tests {
             hosts.into_iter().map(|key| key.name).collect::<Vec<_>>()
         };
         assert_eq!(of("a"), ["found", "gone", "kept", "new"]);
-        assert_eq!(of("b"), ["found", "gone", "of-b"]);
+        assert_eq!(of("b"), ["found", "gone", "new", "of-b"]);
     }
 }

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_ironic::Client;
 use metal3_runtime::cache::{Key, SharedCache};
+use metal3_runtime::plan::Observed;
 use tokio_util::sync::CancellationToken;
 
 use super::ironic_session::{FOR_LIST, IronicSession, Place, SessionParts};
+use super::observations::Observations;
 use super::seats::Seats;
-use crate::ironics::{Ironics, Located, Name, Names, Wish, choose};
+use crate::ironics::{self, Ironics, Located, Name, Names, Wish, choose};
 
 /// All of them, in the order of their names. Clones share them.
 #[derive(Clone)]
@@ -48,12 +50,18 @@ impl Sessions {
         self.iter().find(|(one, _)| *one == name).map(|(_, session)| session)
     }
 
-    /// A place for a reconcile of a host with this session.
-    pub(super) fn take_place(&self, host: &Key, session: Option<&IronicSession>) -> Place {
-        match session {
-            Some(session) => session.take_place(host),
-            // Each of them may have its node.
-            None if !self.names.is_one() && !self.all.iter().all(IronicSession::has_begun) => Place::None(FOR_LIST),
+    /// A place for a reconcile of a host with its session.
+    pub(super) fn take_place(&self, observed: &Observations) -> Place {
+        let has_begun = || self.all.iter().all(IronicSession::has_begun);
+        let is_known = self.names.is_one()
+            || ironics::recorded(&observed.host).is_some()
+            || matches!(observed.located, Observed::Present(_));
+        // Each of them may have its node.
+        if !is_known && !has_begun() {
+            return Place::None(FOR_LIST);
+        }
+        match &observed.ironic {
+            Some(session) => session.take_place(&Key::of(&*observed.host)),
             None => Place::Taken(None),
         }
     }

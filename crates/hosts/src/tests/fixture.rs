@@ -27,7 +27,7 @@ use crate::facts::{
     HostFreshness, NodeFreshness, Outage, OutageKind, PreviousView, RefusalClass, Refused, RefusedReports,
     RequestedReboot, Secret,
 };
-use crate::ironics::{Located, Names};
+use crate::ironics::{Elsewhere, Located, Names};
 use crate::plan::plan_under;
 use crate::plan::rules::Rules;
 use crate::settings::Settings;
@@ -114,6 +114,7 @@ impl GivenDisc {
 pub(crate) struct Fixture {
     pub(crate) ironics: Names,
     pub(crate) located: Located,
+    pub(crate) elsewhere: Elsewhere,
     pub(crate) host: Value,
     pub(crate) host_freshness: HostFreshness,
     pub(crate) previous: PreviousView,
@@ -199,6 +200,7 @@ impl Fixture {
         Self {
             ironics: Names::one("a"),
             located: Observed::Unknown(UnknownReason::NotRead),
+            elsewhere: Elsewhere::Nothing,
             host,
             host_freshness: HostFreshness::Cached,
             previous: PreviousView::default(),
@@ -381,6 +383,7 @@ impl Fixture {
         let facts = Facts {
             ironics: &self.ironics,
             located: &self.located,
+            elsewhere: self.elsewhere,
             host: &host,
             host_freshness: self.host_freshness,
             previous: self.previous,

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::fixture::Fixture;
 use super::rows::given::{asked, available, deleting, provisioned, registering};
 use crate::action::Action;
-use crate::ironics::{Located, Name, Names};
+use crate::ironics::{Elsewhere, Located, Name, Names};
 
 const RECORD: &str = "baremetalhost.metal3.io/registered-in";
 
@@ -103,4 +103,61 @@ fn refused_label_changes_nothing_but_the_report() {
         "{}",
         refused.summary()
     );
+}
+
+fn elsewhere(fixture: Fixture, elsewhere: Elsewhere) -> Fixture {
+    among_two(fixture, ("", "a")).with(|fixture| fixture.elsewhere = elsewhere)
+}
+
+/// Whether the finalizer stays.
+fn is_kept(fixture: &Fixture) -> bool {
+    let after = fixture.after(&fixture.plan());
+    after
+        .metadata
+        .finalizers
+        .is_some_and(|finalizers| !finalizers.is_empty())
+}
+
+#[test]
+fn host_whose_node_another_ironic_has_gets_no_order_and_is_kept() {
+    for (given, fixture) in [
+        ("in use", provisioned().no_node()),
+        ("with a node here, too", provisioned().node("active").live()),
+        ("registering", registering().no_node()),
+        ("deleted", deleting().no_node()),
+    ] {
+        let fixture = elsewhere(fixture, Elsewhere::Node);
+        let summary = fixture.summary();
+        assert!(summary.contains("withheld: IronicMisplaced"), "{given}: {summary}");
+        assert!(orders(&fixture) == 0 && is_kept(&fixture), "{given}");
+    }
+}
+
+#[test]
+fn node_is_created_only_while_no_other_ironic_may_have_it() {
+    for (given, id, began_elsewhere, created) in [
+        (Elsewhere::Nothing, "1-2", false, 1),
+        // A new host does not wait for an Ironic that is away.
+        (Elsewhere::Unknown, "", false, 1),
+        (Elsewhere::Unknown, "1-2", false, 0),
+        (Elsewhere::Unknown, "", true, 0),
+        (Elsewhere::Machine, "", false, 0),
+        (Elsewhere::Same, "", false, 0),
+    ] {
+        let fixture = registering().no_node().status(json!({ "provisioning": { "ID": id } }));
+        let fixture = elsewhere(fixture, given).with(|fixture| fixture.began_elsewhere = began_elsewhere);
+        assert_eq!(orders(&fixture), created, "{given:?} {id:?}: {}", fixture.summary());
+    }
+}
+
+#[test]
+fn host_is_given_up_without_a_node_unless_two_names_lead_to_its_ironic() {
+    for (given, kept) in [
+        (Elsewhere::Nothing, false),
+        (Elsewhere::Unknown, false),
+        (Elsewhere::Same, true),
+    ] {
+        let fixture = elsewhere(deleting().no_node(), given);
+        assert_eq!(is_kept(&fixture), kept, "{given:?}: {}", fixture.summary());
+    }
 }

@@ -128,6 +128,17 @@ pub(crate) struct Other {
     pub(crate) interceptor: Interceptor,
 }
 
+/// Where the names of the Ironics lead to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Wiring {
+    #[default]
+    Right,
+    /// Those of the first two are exchanged.
+    Exchanged,
+    /// All lead to the first one, by URLs that differ.
+    One,
+}
+
 /// The names of the Ironics that the controller is configured with at its next start, the first one first.
 pub(crate) type Configured = Arc<Mutex<Vec<&'static str>>>;
 
@@ -136,6 +147,8 @@ pub(crate) struct TestEnv {
     pub(crate) ironic: Ironic,
     pub(crate) others: Vec<Other>,
     pub(crate) configured: Configured,
+    /// At the next start of the controller.
+    pub(crate) wiring: Arc<Mutex<Wiring>>,
     /// Between the controller and Ironic.
     pub(crate) interceptor: Interceptor,
     /// The events of every start of the controller.
@@ -168,6 +181,7 @@ impl TestEnv {
         let others = others(&setup, &interceptor, start);
         let names = std::iter::once(USUAL_NAME).chain(setup.others);
         let configured: Configured = Arc::new(Mutex::new(names.collect()));
+        let wiring: Arc<Mutex<Wiring>> = Arc::default();
         let (inboxes, to_ironic, mut tasks) = (Arc::default(), Arc::default(), JoinSet::new());
         let metrics: Arc<Mutex<Metrics>> = Arc::default();
         let program = Program {
@@ -175,6 +189,7 @@ impl TestEnv {
             interceptor: interceptor.clone(),
             others: others.clone(),
             configured: Arc::clone(&configured),
+            wiring: Arc::clone(&wiring),
             clock,
             inboxes: Arc::clone(&inboxes),
             to_ironic: Arc::clone(&to_ironic),
@@ -203,6 +218,7 @@ impl TestEnv {
             ironic,
             others,
             configured,
+            wiring,
             interceptor,
             inboxes,
             to_ironic,
@@ -396,6 +412,7 @@ pub(crate) struct Program {
     pub(crate) interceptor: Interceptor,
     pub(crate) others: Vec<Other>,
     pub(crate) configured: Configured,
+    pub(crate) wiring: Arc<Mutex<Wiring>>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) inboxes: Arc<Mutex<Vec<EventQueue>>>,
     pub(crate) to_ironic: Arc<Mutex<Option<Client>>>,
@@ -469,16 +486,22 @@ impl Program {
 
     /// The clients of the configured Ironics.
     fn ironics(&self) -> Ironics {
-        let client = |interceptor: &Interceptor| {
-            let settings = IronicSettings::new(Endpoint::parse("http://ironic.example").unwrap());
+        let client = |interceptor: &Interceptor, host: &str| {
+            let settings = IronicSettings::new(Endpoint::parse(&format!("http://{host}.example")).unwrap());
             Client::over(Arc::new(interceptor.clone()), settings, Arc::clone(&self.clock))
         };
+        let wiring = *self.wiring.lock();
         let named = |name: &&'static str| {
-            let other = self.others.iter().find(|other| other.name == *name);
-            (
-                *name,
-                client(other.map_or(&self.interceptor, |other| &other.interceptor)),
-            )
+            let leads_to = match (wiring, self.others.first()) {
+                (Wiring::Exchanged, Some(other)) if *name == USUAL_NAME => other.name,
+                (Wiring::Exchanged, Some(other)) if *name == other.name => USUAL_NAME,
+                (Wiring::One, _) => USUAL_NAME,
+                _ => *name,
+            };
+            let other = self.others.iter().find(|other| other.name == leads_to);
+            let interceptor = other.map_or(&self.interceptor, |other| &other.interceptor);
+            let host = if wiring == Wiring::One { name } else { leads_to };
+            (*name, client(interceptor, host))
         };
         let mut all: Vec<(&str, Client)> = self.configured.lock().iter().map(named).collect();
         let first = all.remove(0);

@@ -74,6 +74,11 @@ fn one_ironic_serves_a_host_and_only_the_recorded_one_while_it_may_have_the_node
         ("", "", Never, "", "a, to be recorded; deleted: a"),
         ("b", "", Never, "", "b, to be recorded; deleted: a"),
         ("x", "", Never, "", "unknown x; deleted: a"),
+        // The status may be lost: the lists have the node.
+        ("b", "", Never, "c", "c, to be recorded"),
+        ("", "", Never, "a", "a, to be recorded"),
+        ("b", "", Never, "away", "not located: b does not answer"),
+        ("b", "", Never, "nowhere", "b, to be recorded; deleted: a"),
         // Nothing is recorded, as before there were several.
         ("", "", Begun, "", "search"),
         ("b", "", Begun, "", "search"),

@@ -28,6 +28,7 @@ use crate::node::{self, AgentNetwork, Credentials, InvalidHost, NodeRecord, Pass
 use crate::plan::agent_image::{self, NetworkSource};
 use crate::plan::deletion::MAINTENANCE;
 use crate::plan::error::Failure;
+use crate::plan::ironic;
 use crate::plan::ownership::is_owned_node;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::safety::require_live;
@@ -295,6 +296,9 @@ fn create_node(planner: &mut Planner<'_>, access: &BmcAccess) -> Decision {
     // differs: `host-machine-once`. The Go manager creates a second node for the machine, which boots and erases it.
     if let Some(other) = planner.facts.machine_of {
         return machine_of_another(planner, other);
+    }
+    if let Err(elsewhere) = ironic::require_nowhere_else(planner, true) {
+        return elsewhere;
     }
     planner.request(Request::CreateNode(Box::new(access.record.creation())));
     planner.record_event(reason::REGISTERED, "registered with Ironic");

@@ -6,9 +6,12 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{A, B, LABEL, counts, held, host_in, ironic, label, node_in, nodes, recorded, two, until_held};
+use super::{
+    A, B, LABEL, configure, counts, held, host_in, ironic, label, node_in, nodes, provisioned, recorded, state, two,
+    until_held,
+};
 use crate::env::{CONTROLLER_USER, TestEnv};
-use crate::phases::{Phase, runs};
+use crate::phases::runs;
 
 #[tokio::test(start_paused = true)]
 async fn host_is_registered_where_its_label_says_and_recorded_before() {
@@ -120,11 +123,6 @@ async fn hosts_of_the_same_name_in_two_namespaces_have_nodes_of_their_own() {
     );
 }
 
-fn configure(env: &TestEnv, names: &[&'static str]) {
-    *env.configured.lock() = names.to_vec();
-    env.interceptor.kill();
-}
-
 /// Runs a host, and shows that it was not touched since.
 async fn require_untouched(env: &TestEnv, of: &str, before: &Value) {
     sleep(Duration::from_hours(2)).await;
@@ -132,17 +130,6 @@ async fn require_untouched(env: &TestEnv, of: &str, before: &Value) {
     assert_eq!(now, *before);
     assert_eq!(nodes(env, 1).await, [of]);
     assert!(runs(env.get(1).await.as_ref()));
-}
-
-async fn state(env: &TestEnv, of: &str) -> Value {
-    json!({ "counts": format!("{:?}", counts(env, of, 1)), "node": node_in(env, of, 1).await.unwrap().uuid.to_string() })
-}
-
-async fn provisioned(env: &TestEnv, ironic: &str) {
-    host_in(env, 1, ironic).await;
-    env.until_state(1, "available").await;
-    Phase::Provision.begin(env, 1).await;
-    env.until(1, "provisioned host that runs", runs).await;
 }
 
 #[tokio::test(start_paused = true)]

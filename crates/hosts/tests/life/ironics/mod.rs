@@ -4,6 +4,7 @@
 mod apart;
 mod choices;
 mod edits;
+mod exchanged;
 mod sweep;
 
 use metal3_api::metal3::v1alpha1::BareMetalHost;
@@ -12,7 +13,8 @@ use metal3_ironic::model::node::Node;
 use metal3_sim_ironic::{Ironic, MachineCounts};
 use serde_json::{Value, json};
 
-use crate::env::{NAMESPACE, Setup, TestEnv, address, name};
+use crate::env::{NAMESPACE, Setup, TestEnv, Wiring, address, name};
+use crate::phases::{Phase, runs};
 
 /// The other Ironic.
 pub(crate) const B: &str = "site-b";
@@ -89,6 +91,30 @@ fn held(host: Option<&BareMetalHost>) -> Option<(String, String)> {
     let mut conditions = host?.status.conditions.iter();
     let held = conditions.find(|condition| condition.type_ == "Held")?;
     Some((held.reason.clone(), held.message.clone()))
+}
+
+/// Starts the controller again with these Ironics.
+fn configure(env: &TestEnv, names: &[&'static str]) {
+    *env.configured.lock() = names.to_vec();
+    env.interceptor.kill();
+}
+
+/// Starts the controller again; the names lead elsewhere.
+fn wire(env: &TestEnv, wiring: Wiring) {
+    *env.wiring.lock() = wiring;
+    env.interceptor.kill();
+}
+
+/// What happened to the machine of host 1, and its node.
+async fn state(env: &TestEnv, of: &str) -> Value {
+    json!({ "counts": format!("{:?}", counts(env, of, 1)), "node": node_in(env, of, 1).await.unwrap().uuid.to_string() })
+}
+
+async fn provisioned(env: &TestEnv, ironic: &str) {
+    host_in(env, 1, ironic).await;
+    env.until_state(1, "available").await;
+    Phase::Provision.begin(env, 1).await;
+    env.until(1, "provisioned host that runs", runs).await;
 }
 
 async fn until_held(env: &TestEnv, number: u32, reason: &str) {
