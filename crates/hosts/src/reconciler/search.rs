@@ -60,8 +60,10 @@ impl Observer {
         let plain_name = name::plain(host).filter(|_| self.plain_node_names);
         let names = name::of(host).ok().into_iter().chain(plain_name).map(NodeRef::Name);
         for at in recorded.into_iter().chain(names) {
+            let is_recorded = matches!(at, NodeRef::Uuid(_));
             let node = get(session, at, None).await?;
-            if node.is_some_and(|node| self.is_own(host, &node)) {
+            // Of another name it is not used, and may operate the machine: so that Ironic refuses the host, and no other one takes it.
+            if node.is_some_and(|node| is_recorded || self.is_own(host, &node)) {
                 return Ok(true);
             }
         }

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_ironic::calls::node;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::{
-    A, B, LABEL, configure, counts, held, host_in, ironic, label, node_in, nodes, provisioned, recorded, state, two,
-    until_held,
+    A, B, LABEL, configure, counts, detach, held, host_in, ironic, label, node_in, nodes, provisioned, recorded, state,
+    two, until_held,
 };
 use crate::env::{CONTROLLER_USER, TestEnv};
 use crate::phases::runs;
@@ -225,4 +226,37 @@ async fn moved_host_stays_in_the_ironic_that_its_annotation_records() {
     require_untouched(&env, B, &before).await;
     assert_eq!(recorded(env.get(1).await.as_ref()).as_deref(), Some(B));
     until_held(&env, 1, "IronicChangeRefused").await;
+}
+
+/// With one Ironic such a host is in error, and its machine is safe.
+#[tokio::test(start_paused = true)]
+async fn recorded_node_of_another_name_sends_the_machine_to_no_other_ironic() {
+    for detaches in [false, true] {
+        let env = TestEnv::new(two());
+        if !detaches {
+            configure(&env, &[A]);
+        }
+        provisioned(&env, "").await;
+        let uuid = node_in(&env, A, 1).await.unwrap().uuid;
+        let rename = metal3_ironic::calls::patch::Patch::new().set(&["name"], "old");
+        let rename = node::patch(&(&uuid).into(), rename).unwrap();
+        env.ironic.client().unwrap().send(&rename).await.unwrap();
+        if detaches {
+            detach(&env, Some("")).await;
+            sleep(Duration::from_mins(10)).await;
+            label(&env, 1, B).await;
+            sleep(Duration::from_mins(10)).await;
+            detach(&env, None).await;
+        } else {
+            configure(&env, &[B, A]);
+        }
+        sleep(Duration::from_hours(2)).await;
+        assert!(node_in(&env, B, 1).await.is_none(), "{detaches}");
+        assert_eq!(recorded(env.get(1).await.as_ref()).as_deref(), Some(A), "{detaches}");
+        let message = env.get(1).await.unwrap().status.error_message;
+        assert!(
+            message.contains("has not the name of this host"),
+            "{detaches}: {message}"
+        );
+    }
 }

@@ -6,7 +6,7 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationalStatus};
 use serde_json::json;
 use tokio::time::sleep;
 
-use super::{A, B, counts, held, host_in, label, node_in, nodes, recorded, two, until_held};
+use super::{A, B, counts, detach, held, host_in, label, node_in, nodes, recorded, two, until_held};
 use crate::env::TestEnv;
 use crate::phases::{Phase, runs};
 
@@ -99,14 +99,6 @@ async fn deletion_after_a_refused_label_deletes_the_node_where_it_is() {
     env.delete(1).await;
     env.until(1, "end", |host| host.is_none()).await;
     assert!(nodes(&env, 1).await.is_empty() && env.interceptor.log().asked.is_empty());
-}
-
-async fn detach(env: &TestEnv, value: Option<&str>) {
-    env.edit(
-        1,
-        json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/detached": value } } }),
-    )
-    .await;
 }
 
 fn is_detached(host: Option<&BareMetalHost>) -> bool {

@@ -52,6 +52,15 @@ async fn label(env: &TestEnv, number: u32, ironic: &str) {
     env.edit(number, labels(ironic)).await;
 }
 
+/// Sets or removes the annotation that detaches host 1.
+async fn detach(env: &TestEnv, value: Option<&str>) {
+    env.edit(
+        1,
+        json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/detached": value } } }),
+    )
+    .await;
+}
+
 fn ironic<'a>(env: &'a TestEnv, name: &str) -> &'a Ironic {
     let other = env.others.iter().find(|other| other.name == name);
     other.map_or(&env.ironic, |other| &other.ironic)

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationalStatus};
 use metal3_sim_faults::{Fault, Plan, Rule};
-use serde_json::json;
 use tokio::time::sleep;
 
-use super::{A, B, host_in, label, nodes, recorded, two};
+use super::{A, B, detach, host_in, label, nodes, recorded, two};
 use crate::env::{CONTROLLER_USER, TestEnv};
 use crate::faults::FAULTS;
 use crate::interceptor::IronicFault;
@@ -34,14 +33,6 @@ fn begin(env: &TestEnv, case: Case) {
             env.cluster.inject_for(&[CONTROLLER_USER], Plan::none().with(rule));
         }
     }
-}
-
-async fn detach(env: &TestEnv, value: Option<&str>) {
-    env.edit(
-        1,
-        json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/detached": value } } }),
-    )
-    .await;
 }
 
 /// Every n-th case runs, unless the variable requests all.
