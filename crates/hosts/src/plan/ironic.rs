@@ -2,6 +2,7 @@
 
 use metal3_api::metal3::names::{DETACHED_ANNOTATION, HOST_FINALIZER, IRONIC_LABEL, REGISTERED_IN_ANNOTATION};
 use metal3_api::metal3::v1alpha1::ErrorType;
+use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Next;
 
 use crate::facts::Read;
@@ -35,6 +36,10 @@ pub(crate) fn require(planner: &mut Planner<'_>) -> PlanResult<()> {
                 return Err(misplaced(planner, &ironic));
             }
             if is_new {
+                // A search without a result says nothing while one of them may still create a node.
+                if matches!(planner.facts.located, Observed::Absent) {
+                    planner.require_no_creation()?;
+                }
                 let annotations = planner.draft.metadata.annotations.get_or_insert_default();
                 annotations.insert(REGISTERED_IN_ANNOTATION.to_owned(), ironic.to_string());
             }
@@ -57,6 +62,10 @@ pub(crate) fn require(planner: &mut Planner<'_>) -> PlanResult<()> {
 /// which another Ironic that cannot be seen now may have.
 pub(crate) fn require_nowhere_else(planner: &mut Planner<'_>, is_new: bool) -> PlanResult<()> {
     let recorded = recorded(planner.host()).unwrap_or_default();
+    if is_new && !planner.facts.ironics.is_one() {
+        // One Ironic refuses a second node of the name. What was sent to another one may not be listed yet.
+        planner.require_no_creation()?;
+    }
     match planner.facts.elsewhere {
         Elsewhere::Node => Err(misplaced(planner, &recorded)),
         Elsewhere::Same => {

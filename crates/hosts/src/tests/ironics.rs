@@ -105,6 +105,17 @@ fn refused_label_changes_nothing_but_the_report() {
     );
 }
 
+#[test]
+fn search_without_a_result_records_no_ironic_while_a_creation_may_begin() {
+    for given in [registering(), deleting()] {
+        let fixture = located(among_two(given, ("b", "")), Observed::Absent);
+        assert_eq!(fixture.summary(), "changes the host, replan");
+        assert_eq!(fixture.creation_left(40).summary(), "waits for a time");
+    }
+    let found = located(among_two(registering(), ("b", "")), Observed::Present(Name::from("a")));
+    assert_eq!(found.creation_left(40).summary(), "changes the host, replan");
+}
+
 fn elsewhere(fixture: Fixture, elsewhere: Elsewhere) -> Fixture {
     among_two(fixture, ("", "a")).with(|fixture| fixture.elsewhere = elsewhere)
 }
@@ -148,6 +159,14 @@ fn node_is_created_only_while_no_other_ironic_may_have_it() {
         let fixture = elsewhere(fixture, given).with(|fixture| fixture.began_elsewhere = began_elsewhere);
         assert_eq!(orders(&fixture), created, "{given:?} {id:?}: {}", fixture.summary());
     }
+}
+
+#[test]
+fn node_is_not_created_while_an_earlier_creation_may_begin_elsewhere() {
+    let given = elsewhere(registering().no_node(), Elsewhere::Nothing);
+    assert_eq!(orders(&given.clone().creation_left(40)), 0);
+    let alone = registering().no_node();
+    assert_eq!((orders(&given), orders(&alone.creation_left(40))), (1, 1));
 }
 
 #[test]

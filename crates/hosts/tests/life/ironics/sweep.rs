@@ -7,7 +7,7 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationalStatus};
 use metal3_sim_faults::{Fault, Plan, Rule};
 use tokio::time::sleep;
 
-use super::{A, B, detach, host_in, label, nodes, recorded, two};
+use super::{A, B, configure, detach, host_in, label, nodes, recorded, two};
 use crate::env::{CONTROLLER_USER, TestEnv};
 use crate::faults::FAULTS;
 use crate::interceptor::IronicFault;
@@ -103,6 +103,7 @@ async fn controller_that_is_killed_anywhere_leaves_one_node_in_one_ironic() {
         IronicFault::KilledBefore,
         IronicFault::KilledAfter,
         IronicFault::ReplyLost,
+        IronicFault::Queued,
     ] {
         for (is_other, asked) in [(false, cost.asked[0]), (true, cost.asked[1])] {
             for at in (1..=asked).step_by(every()) {
@@ -120,6 +121,38 @@ async fn fault_of_any_write_of_the_host_leaves_one_node_in_one_ironic() {
             for at in (1..=writes).step_by(every()) {
                 run(Case::Write(resource, at, fault)).await;
             }
+        }
+    }
+}
+
+/// A process with several Ironics, of which another one is the first, replaces one with one Ironic, which records nothing.
+#[tokio::test(start_paused = true)]
+async fn process_with_another_first_ironic_leaves_one_node_wherever_it_takes_over() {
+    for fault in [IronicFault::KilledBefore, IronicFault::KilledAfter, IronicFault::Queued] {
+        for at in 1.. {
+            let env = TestEnv::new(two());
+            configure(&env, &[A]);
+            sleep(Duration::from_secs(10)).await;
+            *env.configured.lock() = vec![B, A];
+            env.interceptor.log().fault = Some((at, fault));
+            host_in(&env, 1, "").await;
+            let is_available = |host: Option<&BareMetalHost>| {
+                host.is_some_and(|host| host.status.provisioning.state.to_string() == "available")
+            };
+            env.until(1, "fault or end", |host| {
+                env.interceptor.log().injected || is_available(host)
+            })
+            .await;
+            if !env.interceptor.log().injected {
+                assert!(at > 3, "the creation was tried");
+                break;
+            }
+            if fault == IronicFault::Queued {
+                env.interceptor.kill();
+            }
+            env.until(1, "available host", is_available).await;
+            sleep(Duration::from_hours(1)).await;
+            assert_eq!(nodes(&env, 1).await.len(), 1, "{fault:?} {at}");
         }
     }
 }
