@@ -5,6 +5,7 @@ use metal3_domain::ids::NodeUuid;
 use metal3_ironic::calls::{NodeRef, node, port};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::{Error, SendPermit};
+use metal3_runtime::cache::Key;
 use metal3_runtime::plan::{Observed, UnknownReason};
 
 use super::ironic_session::{IronicSession, chosen};
@@ -38,16 +39,21 @@ impl Observer {
             Observed::Unknown(UnknownReason::NotRead) => {}
             known => return known,
         }
+        // What the others answer does not decide then, and each would be asked again and again.
+        if let Some((name, _)) = sessions.iter().find(|(_, session)| !session.is_listed()) {
+            tracing::debug!(host = %Key::of(host), ironic = %name, "it is not searched while this Ironic does not respond");
+            let why = "one of them does not respond".to_owned();
+            return Observed::Unknown(UnknownReason::Unreadable(why));
+        }
         let mut unread = None;
         for (name, session) in sessions {
-            if !session.is_listed() {
-                unread = Some(format!("Ironic {name} does not respond"));
-                continue;
-            }
             match self.is_in(session, host).await {
                 Ok(true) => return Observed::Present(Name::clone(name)),
                 Ok(false) => {}
-                Err(error) => unread = Some(format!("Ironic {name}: {}", error.category())),
+                Err(error) => {
+                    tracing::debug!(host = %Key::of(host), ironic = %name, %error, "it cannot be searched");
+                    unread = Some(format!("one of them: {}", error.category()));
+                }
             }
         }
         unread.map_or(Observed::Absent, |why| {

@@ -165,8 +165,15 @@ async fn node_of_before_is_not_registered_again_while_one_of_several_is_away() {
     until_held(&env, 1, "NodeNotLocated").await;
     sleep(Duration::from_hours(1)).await;
     let (_, message) = held(env.get(1).await.as_ref()).unwrap();
-    assert!(message.contains("Ironic ironic does not respond"), "{message}");
+    assert!(
+        message.contains("one of them does not respond") && !message.contains(B),
+        "{message}"
+    );
     assert!(node_in(&env, B, 1).await.is_none());
+    assert!(
+        env.others[0].interceptor.log().asked.is_empty(),
+        "nothing that it answers decides"
+    );
     sleep(Duration::from_hours(1)).await;
     let is_recorded = |host: Option<&BareMetalHost>| recorded(host).as_deref() == Some(A) && held(host).is_none();
     env.until(1, "record", is_recorded).await;
@@ -259,4 +266,15 @@ async fn recorded_node_of_another_name_sends_the_machine_to_no_other_ironic() {
             "{detaches}: {message}"
         );
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn host_whose_node_is_listed_does_not_wait_for_another_ironic_at_the_start() {
+    let env = TestEnv::new(two());
+    configure(&env, &[A]);
+    provisioned(&env, "").await;
+    env.others[0].ironic.restart(Duration::from_hours(1));
+    configure(&env, &[A, B]);
+    sleep(Duration::from_secs(30)).await;
+    assert_eq!(recorded(env.get(1).await.as_ref()).as_deref(), Some(A));
 }
