@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::{
-    A, B, LABEL, configure, counts, detach, held, host_in, ironic, label, node_in, nodes, provisioned, recorded, state,
-    two, until_held,
+    A, B, LABEL, configure, counts, detach, held, host_in, ironic, label, labels, node_in, nodes, provisioned,
+    recorded, state, two, until_held,
 };
 use crate::env::{CONTROLLER_USER, TestEnv};
 use crate::phases::runs;
@@ -276,5 +276,26 @@ async fn host_whose_node_is_listed_does_not_wait_for_another_ironic_at_the_start
     env.others[0].ironic.restart(Duration::from_hours(1));
     configure(&env, &[A, B]);
     sleep(Duration::from_secs(30)).await;
+    assert_eq!(recorded(env.get(1).await.as_ref()).as_deref(), Some(A));
+}
+
+/// It was made again from a manifest: without status and annotations.
+#[tokio::test(start_paused = true)]
+async fn host_that_lost_status_and_record_is_not_registered_beside_its_node() {
+    let env = TestEnv::new(two());
+    provisioned(&env, A).await;
+    let before = state(&env, A).await;
+    let paused = json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/paused": "metal3.io/capm3" } } });
+    env.edit(1, paused).await;
+    env.delete(1).await;
+    env.edit(1, json!({ "metadata": { "finalizers": null } })).await;
+    env.until(1, "end", |host| host.is_none()).await;
+    let mut document = env.document(1, &json!({}));
+    metal3_runtime::patch::apply(&labels(B), &mut document);
+    // Also right after a start, before the nodes are listed.
+    env.interceptor.kill();
+    env.make::<BareMetalHost>(document).await;
+    sleep(Duration::from_hours(2)).await;
+    assert_eq!((nodes(&env, 1).await, state(&env, A).await), (vec![A], before));
     assert_eq!(recorded(env.get(1).await.as_ref()).as_deref(), Some(A));
 }
