@@ -14,7 +14,7 @@ pub(super) const UNKNOWN: Row = failure([
     "IronicUnknown",
     "The host names an Ironic that is not configured",
     "The label `baremetalhost.metal3.io/ironic` has a name that the controller does not know. Nothing is sent to any Ironic for the host.",
-    "Correct the label; the message lists the configured names. Or configure that Ironic by `IRONIC_NAME` or `IRONIC_ENDPOINTS` of the controller.",
+    "Correct the label; the log of the controller has the configured names at its start. Or configure that Ironic by `IRONIC_NAME` or `IRONIC_ENDPOINTS` of the controller.",
 ]);
 
 pub(super) const NOT_CONFIGURED: Row = failure([

@@ -136,12 +136,11 @@ fn change_refused(wanted: &str, ironic: &str) -> Withheld {
 }
 
 fn withheld(planner: &Planner<'_>, bar: &Bar<'_>) -> (Withheld, Next) {
-    let configured = planner.facts.ironics;
     match bar {
         Bar::Unknown { wanted, .. } => {
             let message = format!(
-                "the label {IRONIC_LABEL} is {wanted:?}, and no Ironic of that name is configured (configured: {configured}). \
-                 Correct the label, or configure that Ironic; nothing is sent for this host before"
+                "the label {IRONIC_LABEL} is {wanted:?}, and no Ironic of that name is configured. Correct the label (who runs this \
+                 program knows the names), or configure that Ironic; nothing is sent for this host before"
             );
             let reason = reason::IRONIC_UNKNOWN;
             let wait = wait::on_user("the Ironic that the host names is not configured");
@@ -158,8 +157,8 @@ fn withheld(planner: &Planner<'_>, bar: &Bar<'_>) -> (Withheld, Next) {
                 ),
             };
             let message = format!(
-                "the host is registered in Ironic {recorded:?}, which is not configured any more (configured: {configured}). \
-                 Configure it again; nothing is sent for this host before. {end}"
+                "the host is registered in Ironic {recorded:?}, which is not configured any more. Configure it again; \
+                 nothing is sent for this host before. {end}"
             );
             let reason = reason::IRONIC_NOT_CONFIGURED;
             let wait = wait::on_user("the Ironic of the host is not configured");

@@ -90,6 +90,9 @@ impl HostsConfig {
             tracing::warn!("IRONIC_INSECURE: any server is accepted as Ironic and receives its credentials");
         }
         let (ironics, ironic_resources) = clients(environment.ironics, options.insecure_ironic, &clock).await?;
+        if !ironics.names().is_one() {
+            tracing::info!(ironics = %ironics.names(), "hosts name their Ironic by a label; the first one serves the others");
+        }
         let mut node = environment.node;
         node.fake_hardware = options.fake_hardware;
         node.bmc_networks = options.bmc_networks.clone();
