@@ -178,6 +178,13 @@ impl IronicSession {
         }
     }
 
+    /// The host comes for no seat.
+    pub(super) fn leave_seat(&self, host: &Key) {
+        if let Some((_, seats)) = &self.0.of_several {
+            seats.leave(host);
+        }
+    }
+
     /// Whether the first list of nodes is complete, or was waited for long enough.
     pub(super) fn has_begun(&self) -> bool {
         self.0.has_begun.load(Ordering::Acquire)

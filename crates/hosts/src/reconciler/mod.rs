@@ -167,7 +167,10 @@ impl HostReconciler {
                 self.remove(key);
                 return Ok(Next::Done);
             }
-            Observed::Unknown(UnknownReason::Unreadable(why)) => return Ok(Next::waiting(OBJECT_UNREADABLE, why)),
+            Observed::Unknown(UnknownReason::Unreadable(why)) => {
+                self.observer.ironics.leave_seats(key, None);
+                return Ok(Next::waiting(OBJECT_UNREADABLE, why));
+            }
             Observed::Unknown(UnknownReason::NotListed | UnknownReason::NotPermitted | UnknownReason::NotRead) => {
                 return Err(Fault::bug("a reconcile before the first list of hosts"));
             }
@@ -322,6 +325,7 @@ impl HostReconciler {
 
     fn remove(&self, key: &Key) {
         self.observer.ironics.release_slot(key);
+        self.observer.ironics.leave_seats(key, None);
         self.credential_versions.remove(key);
         self.agent_networks.remove(key);
         self.agent_images.remove(key);

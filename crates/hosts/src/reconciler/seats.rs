@@ -1,7 +1,7 @@
 //! How many hosts of one Ironic are reconciled at once, where there are several: the requests of one that does not respond must
 //! not occupy the workers that the hosts of another need.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use metal3_runtime::cache::Key;
@@ -23,6 +23,17 @@ struct Inner {
     taken: usize,
     /// Hosts without a seat, in the order of their reconciles.
     waiting: VecDeque<Key>,
+    /// Hosts that were enqueued for a seat, until they come for it.
+    called: BTreeSet<Key>,
+}
+
+impl Inner {
+    /// The host whose turn it is.
+    fn call(&mut self) -> Option<Key> {
+        let next = self.waiting.pop_front()?;
+        self.called.insert(next.clone());
+        Some(next)
+    }
 }
 
 /// A seat, until it is dropped. Then the host that waits longest is enqueued.
@@ -40,6 +51,7 @@ impl Seats {
     /// Takes one. `None`: none is free, and the host is enqueued when one is.
     pub(super) fn take(&self, host: &Key) -> Option<Seat> {
         let mut inner = self.0.inner.lock();
+        inner.called.remove(host);
         let place = inner.waiting.iter().position(|one| one == host);
         if inner.taken < self.0.limit {
             inner.taken = inner.taken.saturating_add(1);
@@ -51,6 +63,24 @@ impl Seats {
         }
         None
     }
+
+    /// The host does not come: it is gone, cannot be read, or is of another Ironic. Its turn is that of the next one, which waits
+    /// for nothing else.
+    pub(super) fn leave(&self, host: &Key) {
+        let next = {
+            let mut inner = self.0.inner.lock();
+            inner.waiting.retain(|one| one != host);
+            let was_called = inner.called.remove(host);
+            was_called.then(|| inner.call()).flatten()
+        };
+        self.wake(next);
+    }
+
+    fn wake(&self, next: Option<Key>) {
+        if let Some(next) = next {
+            self.0.waker.enqueue(next);
+        }
+    }
 }
 
 impl Drop for Seat {
@@ -58,11 +88,9 @@ impl Drop for Seat {
         let next = {
             let mut inner = self.0.0.inner.lock();
             inner.taken = inner.taken.saturating_sub(1);
-            inner.waiting.pop_front()
+            inner.call()
         };
-        if let Some(next) = next {
-            self.0.0.waker.enqueue(next);
-        }
+        self.0.wake(next);
     }
 }
 
@@ -88,33 +116,53 @@ mod tests {
         }
     }
 
+    fn key(name: &str) -> Key {
+        Key {
+            namespace: "metal".to_owned(),
+            name: name.to_owned(),
+        }
+    }
+
+    fn waiting(seats: &Seats) -> Vec<String> {
+        let inner = seats.0.inner.lock();
+        inner.waiting.iter().map(|key| key.name.clone()).collect()
+    }
+
     #[test]
     fn seat_that_is_left_goes_to_the_host_that_waits_longest() {
         let queue = Queue::new(Arc::new(Still));
         let seats = Seats::new(1, queue.waker());
-        let key = |name: &str| Key {
-            namespace: "metal".to_owned(),
-            name: name.to_owned(),
-        };
         let first = seats.take(&key("a")).unwrap();
         assert!(seats.take(&key("b")).is_none() && seats.take(&key("c")).is_none() && seats.take(&key("b")).is_none());
-        let waiting = || {
-            seats
-                .0
-                .inner
-                .lock()
-                .waiting
-                .iter()
-                .map(|key| key.name.clone())
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(waiting(), ["b", "c"]);
+        assert_eq!(waiting(&seats), ["b", "c"]);
         drop(first);
-        assert_eq!(waiting(), ["c"], "b is enqueued");
+        assert_eq!(waiting(&seats), ["c"], "b is enqueued");
         let second = seats.take(&key("c"));
-        assert!(second.is_some() && waiting().is_empty(), "who comes first takes it");
+        assert!(
+            second.is_some() && waiting(&seats).is_empty(),
+            "who comes first takes it"
+        );
         assert!(seats.take(&key("b")).is_none());
         drop(second);
         assert!(seats.take(&key("b")).is_some());
+    }
+
+    #[test]
+    fn host_that_does_not_come_passes_its_turn_on() {
+        let queue = Queue::new(Arc::new(Still));
+        let seats = Seats::new(1, queue.waker());
+        let first = seats.take(&key("a")).unwrap();
+        for name in ["gone", "moved", "c"] {
+            assert!(seats.take(&key(name)).is_none());
+        }
+        drop(first);
+        assert_eq!(waiting(&seats), ["moved", "c"], "gone is enqueued");
+        seats.leave(&key("other"));
+        assert_eq!(waiting(&seats), ["moved", "c"], "no one's turn");
+        seats.leave(&key("gone"));
+        assert_eq!(waiting(&seats), ["c"], "moved is enqueued instead");
+        seats.leave(&key("moved"));
+        assert!(waiting(&seats).is_empty(), "c is enqueued instead");
+        assert!(seats.take(&key("c")).is_some());
     }
 }

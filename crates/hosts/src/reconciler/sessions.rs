@@ -52,6 +52,8 @@ impl Sessions {
 
     /// A place for a reconcile of a host with its session.
     pub(super) fn take_place(&self, observed: &Observations) -> Place {
+        let (key, own) = (Key::of(&*observed.host), observed.ironic.as_ref());
+        self.leave_seats(&key, own);
         let has_begun = || self.all.iter().all(IronicSession::has_begun);
         let is_known = self.names.is_one()
             || ironics::recorded(&observed.host).is_some()
@@ -60,9 +62,13 @@ impl Sessions {
         if !is_known && !has_begun() {
             return Place::None(FOR_LIST);
         }
-        match &observed.ironic {
-            Some(session) => session.take_place(&Key::of(&*observed.host)),
-            None => Place::Taken(None),
+        own.map_or(Place::Taken(None), |session| session.take_place(&key))
+    }
+
+    /// The host comes for no seat, other than one of this session.
+    pub(super) fn leave_seats(&self, host: &Key, except: Option<&IronicSession>) {
+        for session in self.all.iter().filter(|one| !except.is_some_and(|own| own.is(one))) {
+            session.leave_seat(host);
         }
     }
 

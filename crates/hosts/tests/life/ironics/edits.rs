@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, OperationalStatus};
-use serde_json::json;
 use tokio::time::sleep;
 
 use super::{A, B, counts, detach, held, host_in, label, node_in, nodes, recorded, two, until_held};
