@@ -40,9 +40,14 @@ pub enum HostsConfigError {
         /// Its name.
         name: String,
     },
-    /// A file of the Ironic client cannot be used.
-    #[error("set up the Ironic client")]
-    Setup(#[from] SetupError),
+    /// A file of the client of an Ironic cannot be used.
+    #[error("set up the client of Ironic {name:?}")]
+    Setup {
+        /// Its name.
+        name: String,
+        /// Why.
+        source: SetupError,
+    },
 }
 
 fn lines(faults: &[VariableError]) -> String {
@@ -123,6 +128,22 @@ impl HostsConfig {
     }
 }
 
+/// A file of one Ironic of several stops its hosts alone.
+fn without_files(
+    name: &str,
+    is_one: bool,
+    source: SetupError,
+    clock: &Arc<dyn Clock>,
+) -> Result<Client, HostsConfigError> {
+    let name = name.to_owned();
+    if is_one {
+        return Err(HostsConfigError::Setup { name, source });
+    }
+    let why = format!("the files of Ironic {name:?} cannot be used ({source}); correct them and restart this program");
+    tracing::error!(why, "nothing is sent to this Ironic");
+    Ok(Client::without_destination(why, Arc::clone(clock)))
+}
+
 /// The clients of the Ironics, and the resources that they follow.
 async fn clients(
     named: Vec<NamedIronic>,
@@ -130,6 +151,7 @@ async fn clients(
     clock: &Arc<dyn Clock>,
 ) -> Result<(Ironics, Vec<Followed>), HostsConfigError> {
     let (mut clients, mut resources) = (Vec::new(), Vec::new());
+    let is_one = named.len() == 1;
     for NamedIronic { name, source } in named {
         // differs: `ironic-login-encrypted`. The Go manager sends it.
         if source.sends_login_in_clear() && !insecure {
@@ -140,7 +162,10 @@ async fn clients(
             return Err(HostsConfigError::LoginInClear { variable, name });
         }
         let client = match source {
-            IronicSource::Endpoint(settings) => Client::new(settings, Arc::clone(clock)).await?,
+            IronicSource::Endpoint(settings) => {
+                let made = Client::new(settings, Arc::clone(clock)).await;
+                made.or_else(|source| without_files(&name, is_one, source, clock))?
+            }
             IronicSource::Resource(followed) => {
                 let why = format!("Ironic resource {} was not read yet", followed.resource);
                 resources.push(Followed {

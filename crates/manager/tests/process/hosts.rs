@@ -228,6 +228,40 @@ async fn login_of_ironic_is_not_sent_over_http_without_the_flag() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// With one Ironic the start fails.
+#[tokio::test]
+async fn wrong_file_of_one_ironic_of_several_stops_its_hosts_alone() {
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let folder = std::env::temp_dir().join(format!("capm3-wrong-ca-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("site-b")).unwrap();
+    std::fs::write(folder.join("site-b/ca.crt"), "none").unwrap();
+    let (root, clock) = (folder.display().to_string(), world().await.clock);
+    let config = async |endpoints: &str| {
+        let variable = |name: &str| match name {
+            "IRONIC_ENDPOINTS" => Some(endpoints.to_owned()),
+            "METAL3_AUTH_ROOT_DIR" => Some(root.clone()),
+            _ => None,
+        };
+        HostsConfig::of(&options(CONTROLLERS), variable, Arc::clone(&clock)).await
+    };
+    let both = config("site-a=https://192.0.2.1:6385,site-b=https://192.0.2.2:6385")
+        .await
+        .unwrap();
+    let leads = |name: &str| both.ironics.client(name).unwrap().endpoint().is_some();
+    assert_eq!((leads("site-a"), leads("site-b")), (true, false));
+    let drivers = metal3_ironic::calls::service::drivers();
+    let error = both.ironics.client("site-b").unwrap().send(&drivers).await.unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("the files of Ironic \"site-b\" cannot be used"),
+        "{error}"
+    );
+    let alone = config("site-b=https://192.0.2.2:6385").await.map(|_| ()).unwrap_err();
+    assert!(alone.to_string().contains("client of Ironic \"site-b\""), "{alone}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 /// A directory with credentials and CA.
 fn files(login: &Login, ca: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("capm3-hosts-{}", std::process::id()));
