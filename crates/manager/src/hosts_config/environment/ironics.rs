@@ -72,6 +72,7 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
             self.wrong(ENDPOINT, why);
         }
         self.require_different_names(&found);
+        self.require_different_endpoints(&found);
         found
     }
 
@@ -139,6 +140,25 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
                     ironic.name
                 );
                 self.wrong(variable, &why);
+            }
+        }
+    }
+
+    /// Two names for one Ironic are a copied line; corrected later, its hosts would be registered a second time.
+    fn require_different_endpoints(&mut self, found: &[NamedIronic]) {
+        let endpoint = |ironic: &NamedIronic| match &ironic.source {
+            IronicSource::Endpoint(settings) => Some(settings.endpoint.clone()),
+            // The namespaces of resources differ if their names are the same; where they lead to shows later.
+            IronicSource::Resource(_) => None,
+        };
+        for (at, ironic) in found.iter().enumerate() {
+            let is_same = |other: &&NamedIronic| endpoint(other).is_some() && endpoint(other) == endpoint(ironic);
+            if let Some(other) = found.iter().take(at).find(is_same) {
+                let why = format!(
+                    "gives {:?} the same URL as {:?}, and an Ironic has one name",
+                    ironic.name, other.name
+                );
+                self.wrong(ENDPOINTS, &why);
             }
         }
     }

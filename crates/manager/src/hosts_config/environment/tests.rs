@@ -174,6 +174,18 @@ fn several_ironics_are_resources_and_endpoints_each_with_its_own_login_and_trust
             "two Ironics",
         ),
         (
+            vec![("IRONIC_ENDPOINTS", "b=https://b:6385,c=https://B:6385/v1/")],
+            vec![],
+            "IRONIC_ENDPOINTS",
+            "the same URL",
+        ),
+        (
+            vec![ENDPOINT, ("IRONIC_ENDPOINTS", "b=https://ironic.example.org:6385")],
+            vec![],
+            "IRONIC_ENDPOINTS",
+            "the same URL",
+        ),
+        (
             vec![("IRONIC_NAME", "a,x/a"), own],
             vec![],
             "IRONIC_NAME",
