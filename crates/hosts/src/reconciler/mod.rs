@@ -193,7 +193,7 @@ impl HostReconciler {
         observed: &mut Observations,
         writer: &Writer<Hosts>,
     ) -> Result<Next, Fault> {
-        let recorded = ironics::recorded(&observed.host);
+        let mut recorded = ironics::recorded(&observed.host);
         let mut refusals: u32 = 0;
         for _ in 0..ROUNDS {
             if ironics::recorded(&observed.host) != recorded {
@@ -226,7 +226,13 @@ impl HostReconciler {
             {
                 Outcome::Done if next == Next::Requeue => {}
                 Outcome::Done => return Ok(next),
-                Outcome::DryRun => return Ok(Next::Done),
+                Outcome::DryRun => match self.observer.as_recorded(observed) {
+                    Some(with_record) => {
+                        recorded = ironics::recorded(&with_record.host);
+                        *observed = with_record;
+                    }
+                    None => return Ok(Next::Done),
+                },
                 Outcome::Owned
                 | Outcome::Declined
                 | Outcome::NoBudget

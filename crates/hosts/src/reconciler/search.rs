@@ -1,5 +1,8 @@
 //! Searches the node of a host: in its Ironic, or in all of them.
 
+use std::sync::Arc;
+
+use metal3_api::metal3::names::REGISTERED_IN_ANNOTATION;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::ids::NodeUuid;
 use metal3_ironic::calls::{NodeRef, node, port};
@@ -12,7 +15,7 @@ use super::ironic_session::{IronicSession, chosen};
 use super::observations::Observations;
 use super::observer::{Observer, found};
 use crate::facts::{ForeignNode, FoundNode};
-use crate::ironics::{self, Elsewhere, Located, Name};
+use crate::ironics::{self, Choice, Elsewhere, Located, Name, Wish, choose};
 use crate::node::{name, ports};
 use crate::plan::object::recorded_node_id;
 
@@ -21,6 +24,22 @@ impl Observer {
     pub(super) fn elsewhere(&self, of: &Observations) -> Elsewhere {
         self.ironics
             .elsewhere(&of.host, of.ironic.as_ref(), self.plain_node_names)
+    }
+
+    /// The observations of a host whose Ironic is recorded in this process alone: a dry run writes no record, and all that would
+    /// follow needs one.
+    pub(super) fn as_recorded(&self, of: &Observations) -> Option<Observations> {
+        let choice = choose(self.ironics.names(), &Wish::of(&of.host), &of.located);
+        let Choice::Use {
+            ironic, is_new: true, ..
+        } = choice
+        else {
+            return None;
+        };
+        let mut host = BareMetalHost::clone(&of.host);
+        let annotations = host.metadata.annotations.get_or_insert_default();
+        annotations.insert(REGISTERED_IN_ANNOTATION.to_owned(), ironic.to_string());
+        Some(self.observe_cached(Arc::new(host), of.refused.clone()))
     }
 
     /// Searches all Ironics for the node, and chooses that which has it. No request is sent to one that does not respond: others

@@ -149,6 +149,8 @@ pub(crate) struct TestEnv {
     pub(crate) configured: Configured,
     /// At the next start of the controller.
     pub(crate) wiring: Arc<Mutex<Wiring>>,
+    /// Whether the controller only observes after its next start.
+    pub(crate) observes: Arc<Mutex<bool>>,
     /// Between the controller and Ironic.
     pub(crate) interceptor: Interceptor,
     /// The events of every start of the controller.
@@ -181,7 +183,7 @@ impl TestEnv {
         let others = others(&setup, &interceptor, start);
         let names = std::iter::once(USUAL_NAME).chain(setup.others);
         let configured: Configured = Arc::new(Mutex::new(names.collect()));
-        let wiring: Arc<Mutex<Wiring>> = Arc::default();
+        let (wiring, observes): (Arc<Mutex<Wiring>>, Arc<Mutex<bool>>) = Default::default();
         let (inboxes, to_ironic, mut tasks) = (Arc::default(), Arc::default(), JoinSet::new());
         let metrics: Arc<Mutex<Metrics>> = Arc::default();
         let program = Program {
@@ -190,6 +192,7 @@ impl TestEnv {
             others: others.clone(),
             configured: Arc::clone(&configured),
             wiring: Arc::clone(&wiring),
+            observes: Arc::clone(&observes),
             clock,
             inboxes: Arc::clone(&inboxes),
             to_ironic: Arc::clone(&to_ironic),
@@ -219,6 +222,7 @@ impl TestEnv {
             others,
             configured,
             wiring,
+            observes,
             interceptor,
             inboxes,
             to_ironic,
@@ -413,6 +417,7 @@ pub(crate) struct Program {
     pub(crate) others: Vec<Other>,
     pub(crate) configured: Configured,
     pub(crate) wiring: Arc<Mutex<Wiring>>,
+    pub(crate) observes: Arc<Mutex<bool>>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) inboxes: Arc<Mutex<Vec<EventQueue>>>,
     pub(crate) to_ironic: Arc<Mutex<Option<Client>>>,
@@ -471,7 +476,11 @@ impl Program {
             slots: self.slots,
             workers: 8,
         };
-        let running = controller(parts, Writer::new(self.client.clone(), Mode::Perform));
+        let mode = match *self.observes.lock() {
+            true => Mode::ObserveOnly,
+            false => Mode::Perform,
+        };
+        let running = controller(parts, Writer::new(self.client.clone(), mode));
         let watch_config = WatchConfig::everywhere(&self.client, &self.clock, &stop);
         let watches = match self.agent_images.is_some() {
             true => caches.watches_with_agent_images(&watch_config),

@@ -299,3 +299,25 @@ async fn host_that_lost_status_and_record_is_not_registered_beside_its_node() {
     assert_eq!((nodes(&env, 1).await, state(&env, A).await), (vec![A], before));
     assert_eq!(recorded(env.get(1).await.as_ref()).as_deref(), Some(A));
 }
+
+/// A dry run writes no record, and shows what would follow.
+#[tokio::test(start_paused = true)]
+async fn dry_run_does_not_end_at_the_record() {
+    let env = TestEnv::new(two());
+    configure(&env, &[A]);
+    provisioned(&env, "").await;
+    let before = state(&env, A).await;
+    *env.observes.lock() = true;
+    configure(&env, &[A, B]);
+    env.edit(1, json!({ "spec": { "online": false } })).await;
+    let asked = env.interceptor.log().asked.len();
+    sleep(Duration::from_mins(10)).await;
+    assert!(
+        env.interceptor.log().asked.len() > asked,
+        "the node is read before an order"
+    );
+    assert_eq!(
+        (recorded(env.get(1).await.as_ref()), state(&env, A).await),
+        (None, before)
+    );
+}
