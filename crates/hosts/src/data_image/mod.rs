@@ -6,7 +6,7 @@
 //! | insert and eject the image before the host starts | [`crate::plan`]: `disc` |
 //!
 //! Nothing is polled: an object that is not deleted costs no request. One that is deleted costs live reads of the API server, of
-//! Ironic and of its BMC, one object at a time, and again when its host changes or after some minutes.
+//! Ironic and of its BMC, one object of each Ironic at a time, and again when its host changes or after some minutes.
 //!
 //! Invariants: nothing is changed in Ironic; a finalizer is removed only by a patch of the version that was read, after live reads
 //! that show that the drive does not hold the image, or with an Event if nothing can eject it any more.
@@ -30,16 +30,18 @@ use metal3_runtime::events::{EventRecorder, Importance};
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::patch::{Changes, remove_finalizer};
 use metal3_runtime::plan::{Observed, UnknownReason};
+use metal3_runtime::queue::Queue;
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::{Writer, Written};
 use serde_json::Value;
 
-use crate::ironics::Ironics;
+use crate::ironics::{Ironics, Place, Places};
 use crate::live::{GoManagerCheck, NodeSearch, Reading};
 use crate::names::disc_reason::LEFT;
 use crate::names::wait_reason::OBJECT_UNREADABLE;
 use crate::needs::DataImages;
 use crate::node::reported::owners;
+use crate::plan::wait;
 use crate::reconciler::caches::Caches as HostCaches;
 use facts::{Facts, Object, Read};
 use observe::{Found, Observer};
@@ -75,12 +77,19 @@ pub struct DataImageReconciler {
     events: EventRecorder,
     clock: Arc<dyn Clock>,
     seen: Sightings,
+    places: Places,
 }
+
+/// At once for one Ironic: each object that is deleted reads from it and a BMC.
+const WORKERS: usize = 1;
 
 /// Creates the controller. It subscribes to the caches at once.
 pub fn controller(parts: Parts, writer: Writer<DataImages>) -> Controller<DataImageReconciler> {
     let cache = parts.of_hosts.data_images.clone();
     let of_host = cache.indexes();
+    let queue = Queue::new(Arc::clone(&parts.clock));
+    let places = Places::new(&parts.ironics, &parts.of_hosts.hosts, WORKERS, &queue.waker());
+    let workers = places.workers();
     let reconciler = DataImageReconciler {
         cache: cache.clone(),
         observer: Observer {
@@ -94,14 +103,15 @@ pub fn controller(parts: Parts, writer: Writer<DataImages>) -> Controller<DataIm
         events: parts.events,
         clock: Arc::clone(&parts.clock),
         seen: Sightings::default(),
+        places,
     };
-    // One worker: each object that is deleted reads from Ironic and a BMC.
-    Controller::new("dataimage", parts.clock, writer, reconciler)
+    Controller::with_queue("dataimage", queue, writer, reconciler)
         .watches(&cache, |change| change.key())
         .watches(&parts.of_hosts.hosts, move |change| {
             let host = change.key();
             host.map_or_else(Vec::new, |host| of_host.read(|indexes| indexes.of_host(host)))
         })
+        .workers(workers)
         .metrics(&parts.metrics)
 }
 
@@ -112,19 +122,33 @@ impl Reconciler for DataImageReconciler {
     async fn reconcile(&self, key: &Key, writer: &Writer<DataImages>) -> Result<Next, Fault> {
         let object = match self.cache.find(key) {
             Observed::Present(object) => object,
-            Observed::Unknown(UnknownReason::Unreadable(why)) => return Ok(Next::waiting(OBJECT_UNREADABLE, why)),
-            // The kind need not be installed, and may not be permitted.
-            Observed::Unknown(_) => return Ok(Next::Done),
-            Observed::Absent => {
-                self.seen.remove(key);
-                return Ok(Next::Done);
+            other => {
+                self.places.leave(key);
+                return Ok(self.without_object(key, other));
             }
+        };
+        // It has the name of its host.
+        let _seat = match self.places.take(key, key) {
+            Place::Taken(seat) => seat,
+            Place::None(why) => return Ok(wait::on_node(why)),
         };
         self.reconcile_object(key, object, writer).await
     }
 }
 
 impl DataImageReconciler {
+    fn without_object(&self, key: &Key, found: Observed<Arc<DataImage>>) -> Next {
+        match found {
+            Observed::Unknown(UnknownReason::Unreadable(why)) => Next::waiting(OBJECT_UNREADABLE, why),
+            // The kind need not be installed, and may not be permitted.
+            Observed::Unknown(_) | Observed::Present(_) => Next::Done,
+            Observed::Absent => {
+                self.seen.remove(key);
+                Next::Done
+            }
+        }
+    }
+
     async fn reconcile_object(
         &self,
         key: &Key,

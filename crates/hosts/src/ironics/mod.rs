@@ -12,6 +12,8 @@
 
 mod choice;
 mod elsewhere;
+mod places;
+mod seats;
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,6 +26,11 @@ pub use choice::Located;
 pub(crate) use choice::{Bar, Choice, Wish, choose};
 pub use elsewhere::Elsewhere;
 pub(crate) use elsewhere::{Listing, elsewhere};
+pub(crate) use places::{Place, Places};
+pub(crate) use seats::{Seat, Seats};
+
+/// The wait for another host of the same Ironic.
+pub(crate) const FOR_SEAT: &str = "other hosts of its Ironic are reconciled";
 
 /// The Ironic that a host records.
 pub(crate) fn recorded(host: &BareMetalHost) -> Option<String> {

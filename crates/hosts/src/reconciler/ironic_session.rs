@@ -27,18 +27,15 @@ use tokio_util::sync::CancellationToken;
 use super::index::HostIndex;
 use super::lists::keys_of;
 use super::refusals::Refusals;
-use super::seats::{Seat, Seats};
 use super::served_by::ServedBy;
 use crate::facts::{NodeFreshness, OUTAGE_THRESHOLD, Outage, OutageKind};
-use crate::ironics::Name;
+use crate::ironics::{FOR_SEAT, Name, Seat, Seats};
 
 /// Buffered feed events. The feed waits when the buffer is full.
 const EVENT_BUFFER: usize = 1000;
 /// Part of the boot interface of a node that needs no provisioning network.
 const VIRTUAL_MEDIA: &str = "virtual-media";
 
-/// The wait for another host of the same Ironic.
-const FOR_SEAT: &str = "other hosts of its Ironic are reconciled";
 /// The wait for the nodes of an Ironic.
 pub(super) const FOR_LIST: &str = "the nodes of its Ironic are listed";
 

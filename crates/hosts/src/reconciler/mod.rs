@@ -35,7 +35,6 @@ mod reads;
 mod refusals;
 mod reservations;
 mod search;
-mod seats;
 mod send;
 mod served_by;
 mod sessions;

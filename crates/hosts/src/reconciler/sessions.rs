@@ -10,8 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::ironic_session::{FOR_LIST, IronicSession, Place, SessionParts};
 use super::observations::Observations;
-use super::seats::Seats;
-use crate::ironics::{self, Ironics, Located, Name, Names, Wish, choose};
+use crate::ironics::{self, Ironics, Located, Name, Names, Seats, Wish, choose};
 
 /// All of them, in the order of their names. Clones share them.
 #[derive(Clone)]

@@ -35,13 +35,15 @@ use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::object_reader::ObjectReader;
 use metal3_runtime::plan::{Observed, UnknownReason};
+use metal3_runtime::queue::Queue;
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 
-use crate::ironics::Ironics;
+use crate::ironics::{Ironics, Place, Places};
 use crate::live::{GoManagerCheck, NodeSearch, Reading};
 use crate::names::wait_reason::OBJECT_UNREADABLE;
 use crate::needs::Subscriptions;
+use crate::plan::wait;
 use crate::reconciler::{Permit, caches::Caches as HostCaches};
 use crate::settings::Settings;
 use crate::switches::SecretsOfSwitches;
@@ -55,7 +57,7 @@ pub use watches::{Caches, SubscriptionIndexes};
 
 /// Reads and writes per reconcile, the details of each subscription of a BMC included.
 const STEPS: usize = 256;
-/// Ironic waits for the BMC in each request, so that one dead BMC would delay the others.
+/// At once for one Ironic. It waits for the BMC in each request, so that one dead BMC would delay the others.
 const WORKERS: usize = 4;
 /// How soon a subscription looks again whether another one of its host has its turn.
 const TURN: Duration = Duration::from_secs(1);
@@ -92,6 +94,7 @@ pub struct SubscriptionReconciler {
     observer: Observer,
     memories: Memories,
     turns: Turns,
+    places: Places,
     permit: Permit,
     events: EventRecorder,
     clock: Arc<dyn Clock>,
@@ -101,6 +104,9 @@ pub struct SubscriptionReconciler {
 pub fn controller(parts: Parts, writer: Writer<Subscriptions>) -> Controller<SubscriptionReconciler> {
     let caches = parts.caches.clone();
     let (of_host, of_secret) = (caches.subscriptions.indexes(), caches.subscriptions.indexes());
+    let queue = Queue::new(Arc::clone(&parts.clock));
+    let places = Places::new(&parts.ironics, &parts.of_hosts.hosts, WORKERS, &queue.waker());
+    let workers = places.workers();
     let reconciler = SubscriptionReconciler {
         observer: Observer {
             nodes: NodeSearch {
@@ -117,11 +123,12 @@ pub fn controller(parts: Parts, writer: Writer<Subscriptions>) -> Controller<Sub
         caches: parts.caches,
         memories: Memories::default(),
         turns: Turns::default(),
+        places,
         permit: parts.permit,
         events: parts.events,
-        clock: Arc::clone(&parts.clock),
+        clock: parts.clock,
     };
-    Controller::new("bmceventsubscription", parts.clock, writer, reconciler)
+    Controller::with_queue("bmceventsubscription", queue, writer, reconciler)
         .watches(&caches.subscriptions, |change| change.key())
         .watches(&parts.of_hosts.hosts, move |change| {
             let host = change.key();
@@ -131,7 +138,7 @@ pub fn controller(parts: Parts, writer: Writer<Subscriptions>) -> Controller<Sub
             let secret = change.key();
             secret.map_or_else(Vec::new, |secret| of_secret.read(|indexes| indexes.of_secret(&secret)))
         })
-        .workers(WORKERS)
+        .workers(workers)
         .metrics(&parts.metrics)
 }
 
@@ -147,7 +154,12 @@ impl Reconciler for SubscriptionReconciler {
             .into_present()
             .map(|one| host_of(key, &one))
         else {
+            self.places.leave(key);
             return Ok(self.without_object(key));
+        };
+        let _seat = match self.places.take(key, &host) {
+            Place::Taken(seat) => seat,
+            Place::None(why) => return Ok(wait::on_node(why)),
         };
         let Some(_turn) = self.turns.take(&host) else {
             // A worker that waited would be missing to the other hosts.

@@ -5,7 +5,7 @@
 //!   deletion of the object and of its namespace would never end.
 //!
 //! Kinds with finalizers are watched by metadata; a key without deletion timestamp costs no request. An object that is
-//! deleted costs live reads of the API server and of Ironic, one object of a kind at a time, and again every minute
+//! deleted costs live reads of the API server and of Ironic, one object of a kind and an Ironic at a time, and again every minute
 //! while it waits.
 //!
 //! Invariants: only finalizers of the Go manager are removed, and only by a patch of the version that was read; no status
@@ -26,22 +26,24 @@ use std::time::Duration;
 use kube_core::PartialObjectMeta;
 use metal3_api::cluster::names::DELETE_FOR_MOVE_ANNOTATION;
 use metal3_api::meta::Time;
-use metal3_api::metal3::v1alpha1::PreprovisioningImage;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, PreprovisioningImage};
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_runtime::cache::{Identity, Key, SharedCache};
 use metal3_runtime::events::EventRecorder;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::patch::{Changes, remove_finalizer};
 use metal3_runtime::plan::Observed;
+use metal3_runtime::queue::Queue;
 use metal3_runtime::watch::{WatchConfig, WatchSet};
 use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::{MetadataOf, Writer};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::ironics::Ironics;
+use crate::ironics::{Ironics, Place, Places};
 use crate::live::{GoManagerCheck, NodeSearch, Reading};
 use crate::needs::UnservedKinds;
+use crate::plan::wait;
 use facts::Facts;
 use kinds::{Finalized, Permitted};
 use observe::{Found, Observer};
@@ -71,6 +73,8 @@ pub struct Parts {
     pub client: kube::Client,
     /// The caches, not filled yet.
     pub caches: Caches,
+    /// The hosts, of the controller of hosts.
+    pub hosts: SharedCache<BareMetalHost>,
     /// The watched namespace; `None` for all.
     pub namespace: Option<String>,
     /// The Ironics.
@@ -131,6 +135,10 @@ fn controller<K: Finalized>(
 where
     UnservedKinds: Permitted<K>,
 {
+    let queue = Queue::new(Arc::clone(&parts.clock));
+    // Each object that is deleted reads from Ironic and a BMC.
+    let places = Places::new(&parts.ironics, &parts.hosts, 1, &queue.waker());
+    let workers = places.workers();
     let reconciler = Finalizers {
         cache: cache.clone(),
         observer: Observer {
@@ -143,10 +151,11 @@ where
         clock: Arc::clone(&parts.clock),
         seen: Mutex::default(),
         builds_agent_images: parts.builds_agent_images,
+        places,
     };
-    // One worker: each object that is deleted reads from Ironic and a BMC.
-    Controller::new(K::CONTROLLER, Arc::clone(&parts.clock), writer.clone(), reconciler)
+    Controller::with_queue(K::CONTROLLER, queue, writer.clone(), reconciler)
         .watches(cache, |change| change.key())
+        .workers(workers)
         .metrics(&parts.metrics)
 }
 
@@ -157,6 +166,7 @@ struct Finalizers<K: Finalized> {
     clock: Arc<dyn Clock>,
     seen: Mutex<BTreeMap<Key, Seen>>,
     builds_agent_images: bool,
+    places: Places,
 }
 
 /// When this process first saw what a decision waits for: the clock of the API server may be ahead or behind.
@@ -180,8 +190,14 @@ where
         };
         if !may_be_deleted {
             self.seen.lock().remove(key);
+            self.places.leave(key);
             return Ok(Next::Done);
         }
+        // It has the name of its host.
+        let _seat = match self.places.take(key, key) {
+            Place::Taken(seat) => seat,
+            Place::None(why) => return Ok(wait::on_node(why)),
+        };
         let Some(object) = writer.read::<K>(&MetadataOf(&self.cache), key).await? else {
             return Ok(Next::Done);
         };

@@ -442,7 +442,7 @@ impl Program {
         *self.to_ironic.lock() = ironics.iter().next().map(|(_, client)| client.clone());
         let mut tasks = JoinSet::new();
         if self.unserved {
-            self.start_unserved(&mut tasks, ironics.clone(), events.clone());
+            self.start_unserved(&mut tasks, &caches, ironics.clone(), events.clone());
         }
         let of_switches = self.switches.clone().map(|outputs| switches::SecretsOfSwitches {
             caches: switches::Caches::default(),
@@ -621,11 +621,12 @@ impl Program {
         });
     }
 
-    fn start_unserved(&self, tasks: &mut JoinSet<()>, ironics: Ironics, events: EventRecorder) {
+    fn start_unserved(&self, tasks: &mut JoinSet<()>, of_hosts: &Caches, ironics: Ironics, events: EventRecorder) {
         let (caches, stop) = (unserved::Caches::default(), CancellationToken::new());
         let parts = unserved::Parts {
             client: self.client.clone(),
             caches: caches.clone(),
+            hosts: of_hosts.hosts.clone(),
             namespace: None,
             ironics,
             go_manager: self.go_manager(),

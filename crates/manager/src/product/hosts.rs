@@ -225,7 +225,7 @@ fn data_image_parts(
 
 fn unserved_parts(
     session: &Session,
-    caches: unserved::Caches,
+    (of_hosts, caches): (&Caches, unserved::Caches),
     write_access: &WriteAccess,
     metal: &HostsConfig,
     events: EventRecorder,
@@ -233,6 +233,7 @@ fn unserved_parts(
     unserved::Parts {
         client: write_access.client.clone(),
         caches,
+        hosts: of_hosts.hosts.clone(),
         namespace: session.options.namespace.clone().or_else(|| metal.namespace.clone()),
         ironics: metal.ironics.clone(),
         go_manager: Arc::clone(&write_access.go_manager),
@@ -283,7 +284,13 @@ fn controllers(
         metrics: session.metrics.clone(),
     };
     let of_data_images = data_image_parts(session, &caches, &write_access, &metal, events.clone());
-    let of_unserved = unserved_parts(session, others.unserved, &write_access, &metal, events.clone());
+    let of_unserved = unserved_parts(
+        session,
+        (&caches, others.unserved),
+        &write_access,
+        &metal,
+        events.clone(),
+    );
     let of_ironics = ironic_parts(&others.ironics, &write_access, &metal);
     let agent_images = image_controller(session, &caches, &write_access, &metal);
     let of_switches = switch_controller(session, (&caches, others.switches), &write_access, &metal);

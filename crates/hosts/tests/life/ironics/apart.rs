@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use kube::api::DeleteParams;
+use metal3_api::metal3::v1alpha1::DataImage;
 use metal3_ironic::model::state::ProvisionState;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::{A, B, counts, held, host_in, ironic, node_in, recorded, two};
-use crate::env::{CONTROLLER_USER, TestEnv};
+use crate::env::{CONTROLLER_USER, Setup, TestEnv, name};
 use crate::phases::{Phase, runs};
 
 const OF_A: [u32; 6] = [1, 2, 3, 4, 5, 6];
@@ -93,6 +95,44 @@ async fn ironic_that_does_not_respond_takes_no_worker_from_the_hosts_of_another(
         ends.push(lives(&env).await);
     }
     assert_eq!(ends[0], ends[1]);
+}
+
+/// Seconds from the deletion of the disc of a host of B, while those of A are deleted, until it is gone.
+async fn release_of_a_disc(hangs: bool) -> u64 {
+    let env = TestEnv::new(Setup {
+        data_images: true,
+        ..two()
+    });
+    for (numbers, ironic) in [(OF_A, A), (OF_B, B)] {
+        for number in numbers {
+            host_in(&env, number, ironic).await;
+        }
+        for number in numbers {
+            env.until_state(number, "available").await;
+            let disc = json!({ "metadata": { "name": name(number) }, "spec": { "url": "http://192.0.2.9/d.iso" } });
+            env.make::<DataImage>(disc).await;
+        }
+    }
+    sleep(Duration::from_mins(5)).await;
+    env.interceptor.hang(hangs);
+    let discs = env.api::<DataImage>();
+    for number in OF_A.into_iter().chain([OF_B[0]]) {
+        discs.delete(&name(number), &DeleteParams::default()).await.unwrap();
+    }
+    let mut waited = 0;
+    while discs.get_opt(&name(OF_B[0])).await.unwrap().is_some() {
+        assert!(waited < 3_600, "{hangs}");
+        sleep(Duration::from_secs(1)).await;
+        waited += 1;
+    }
+    let left = discs.get_opt(&name(OF_A[0])).await.unwrap();
+    assert_eq!(left.is_some(), hangs, "that of A is read from A");
+    waited
+}
+
+#[tokio::test(start_paused = true)]
+async fn disc_of_a_host_is_released_while_the_ironic_of_others_does_not_respond() {
+    assert_eq!(release_of_a_disc(false).await, release_of_a_disc(true).await);
 }
 
 #[tokio::test(start_paused = true)]

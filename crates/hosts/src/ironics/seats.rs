@@ -1,5 +1,5 @@
-//! How many hosts of one Ironic are reconciled at once, where there are several: the requests of one that does not respond must
-//! not occupy the workers that the hosts of another need.
+//! How many hosts of one Ironic, or objects about them, are reconciled at once, where there are several: the requests of one that
+//! does not respond must not occupy the workers that the hosts of another need.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 /// The seats of one Ironic. Clones share them.
 #[derive(Clone)]
-pub(super) struct Seats(Arc<Shared>);
+pub(crate) struct Seats(Arc<Shared>);
 
 struct Shared {
     limit: usize,
@@ -37,10 +37,10 @@ impl Inner {
 }
 
 /// A seat, until it is dropped. Then the host that waits longest is enqueued.
-pub(super) struct Seat(Seats);
+pub(crate) struct Seat(Seats);
 
 impl Seats {
-    pub(super) fn new(limit: usize, waker: Waker<Key>) -> Self {
+    pub(crate) fn new(limit: usize, waker: Waker<Key>) -> Self {
         Self(Arc::new(Shared {
             limit: limit.max(1),
             waker,
@@ -49,7 +49,7 @@ impl Seats {
     }
 
     /// Takes one. `None`: none is free, and the host is enqueued when one is.
-    pub(super) fn take(&self, host: &Key) -> Option<Seat> {
+    pub(crate) fn take(&self, host: &Key) -> Option<Seat> {
         let mut inner = self.0.inner.lock();
         inner.called.remove(host);
         let place = inner.waiting.iter().position(|one| one == host);
@@ -66,7 +66,7 @@ impl Seats {
 
     /// The host does not come: it is gone, cannot be read, or is of another Ironic. Its turn is that of the next one, which waits
     /// for nothing else.
-    pub(super) fn leave(&self, host: &Key) {
+    pub(crate) fn leave(&self, host: &Key) {
         let next = {
             let mut inner = self.0.inner.lock();
             inner.waiting.retain(|one| one != host);
