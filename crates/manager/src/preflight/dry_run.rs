@@ -300,9 +300,14 @@ impl Run<'_> {
         }
         let first = node::list::<Node>(node::Order::Created, 1, None);
         for (name, client) in config.ironics.iter() {
-            let at = match **name == *USUAL_NAME {
-                true => "Ironic at IRONIC_ENDPOINT".to_owned(),
-                false => format!("Ironic {name} of IRONIC_ENDPOINTS"),
+            let mut followed = config.ironic_resources.iter();
+            let at = match followed.find(|followed| *followed.resource.name == **name) {
+                Some(followed) => format!(
+                    "Ironic resource {} of IRONIC_NAME, which a dry run does not follow",
+                    followed.resource
+                ),
+                None if **name == *USUAL_NAME => "Ironic at IRONIC_ENDPOINT".to_owned(),
+                None => format!("Ironic {name} of IRONIC_ENDPOINTS"),
             };
             match tokio::time::timeout(IRONIC, client.send(&first)).await {
                 Ok(Ok(_)) => {}
