@@ -14,6 +14,7 @@ mod choice;
 mod elsewhere;
 mod places;
 mod seats;
+mod sought;
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ pub use elsewhere::Elsewhere;
 pub(crate) use elsewhere::{Listing, elsewhere};
 pub(crate) use places::{Place, Places};
 pub(crate) use seats::{Seat, Seats};
+pub(crate) use sought::{Sought, keys_of};
 
 /// The wait for another host of the same Ironic.
 pub(crate) const FOR_SEAT: &str = "other hosts of its Ironic are reconciled";

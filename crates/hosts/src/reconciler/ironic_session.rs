@@ -25,11 +25,10 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::index::HostIndex;
-use super::lists::keys_of;
 use super::refusals::Refusals;
 use super::served_by::ServedBy;
 use crate::facts::{NodeFreshness, OUTAGE_THRESHOLD, Outage, OutageKind};
-use crate::ironics::{FOR_SEAT, Name, Seat, Seats};
+use crate::ironics::{FOR_SEAT, Name, Seat, Seats, keys_of};
 
 /// Buffered feed events. The feed waits when the buffer is full.
 const EVENT_BUFFER: usize = 1000;
@@ -187,42 +186,19 @@ impl IronicSession {
         self.0.has_begun.load(Ordering::Acquire)
     }
 
-    /// Whether the store has every node that Ironic had at its last response.
-    pub(super) fn is_listed(&self) -> bool {
-        self.is_answering() && self.0.feed.has_listed()
-    }
-
-    /// The nodes with this key, as the feed shows them.
-    pub(super) fn listed_with(&self, key: &str) -> Vec<NodeUuid> {
-        self.0.feed.with_key(key)
-    }
-
     /// Whether both are the same session.
     pub(super) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Whether both send to the same endpoint.
-    pub(super) fn is_at_the_endpoint_of(&self, other: &Self) -> bool {
-        let endpoint = self.0.client.endpoint();
-        endpoint.is_some() && endpoint == other.0.client.endpoint()
+    /// Its change feed, with the nodes.
+    pub(super) fn feed(&self) -> &Feed {
+        &self.0.feed
     }
 
-    /// Whether both list the same nodes: then two names lead to one Ironic. No two Ironics have a node with the same UUID.
-    pub(super) fn shares_nodes_with(&self, other: &Self) -> bool {
-        let lists = |one: &Self, first: &Self| {
-            first
-                .0
-                .feed
-                .first()
-                .is_some_and(|uuid| one.0.feed.node(&uuid).is_some())
-        };
-        self.is_listed() && other.is_listed() && (lists(self, other) || lists(other, self))
-    }
-
-    /// The node, as the feed shows it.
-    pub(super) fn listed_node(&self, uuid: &NodeUuid) -> Option<Arc<Node>> {
-        self.0.feed.node(uuid)
+    /// Its client.
+    pub(super) fn client(&self) -> &Client {
+        &self.0.client
     }
 
     /// Of these hosts, those that this Ironic serves.

@@ -1,62 +1,43 @@
 //! What the lists of several Ironics show of a host, without a request.
 
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_domain::ids::NodeUuid;
-use metal3_ironic::model::node::Node;
-use metal3_ironic::model::state::ProvisionState;
 use metal3_runtime::plan::{Observed, UnknownReason};
 
 use super::ironic_session::IronicSession;
 use super::sessions::Sessions;
-use crate::ironics::{self, Elsewhere, Listing, Located, Name, elsewhere};
-use crate::node::{bmc, name};
-use crate::plan::object::recorded_node_id;
-
-fn named(name: &str) -> String {
-    format!("name {name}")
-}
-
-fn of_machine(machine: &str) -> String {
-    format!("machine {machine}")
-}
-
-/// What a host is found by in a list. A node whose BMC has not accepted its login takes the machine from no host.
-pub(super) fn keys_of(node: &Node) -> Vec<String> {
-    let is_verified = !matches!(node.provision_state, ProvisionState::Enroll | ProvisionState::Verifying);
-    let machine = bmc::machine_in(|key| node.driver_info.get(key)).filter(|_| is_verified);
-    let machine = machine.map(|machine| of_machine(&machine));
-    node.name.as_deref().map(named).into_iter().chain(machine).collect()
-}
-
-/// A host, as it is looked for in the lists.
-pub(super) struct Sought {
-    recorded: Option<NodeUuid>,
-    names: Vec<String>,
-    machine: Option<String>,
-}
-
-impl Sought {
-    pub(super) fn of(host: &BareMetalHost, accepts_plain: bool) -> Self {
-        let plain = name::plain(host).filter(|_| accepts_plain);
-        let names = name::of(host).ok().into_iter().chain(plain);
-        let address = host.spec.bmc.as_ref().map(|bmc| bmc.address.as_str());
-        Self {
-            recorded: NodeUuid::parse(recorded_node_id(host)).ok(),
-            names: names.map(|name| named(&name)).collect(),
-            machine: address.and_then(bmc::machine).map(|machine| of_machine(&machine)),
-        }
-    }
-}
+use crate::ironics::{self, Elsewhere, Listing, Located, Name, Sought, elsewhere};
 
 impl IronicSession {
+    /// Whether the store has every node that Ironic had at its last response.
+    pub(super) fn is_listed(&self) -> bool {
+        self.is_answering() && self.feed().has_listed()
+    }
+
+    /// Whether both send to the same endpoint.
+    fn is_at_the_endpoint_of(&self, other: &Self) -> bool {
+        let endpoint = self.client().endpoint();
+        endpoint.is_some() && endpoint == other.client().endpoint()
+    }
+
+    /// Whether both list the same nodes: then two names lead to one Ironic. No two Ironics have a node with the same UUID.
+    fn shares_nodes_with(&self, other: &Self) -> bool {
+        let lists = |one: &Self, first: &Self| {
+            first
+                .feed()
+                .first()
+                .is_some_and(|uuid| one.feed().node(&uuid).is_some())
+        };
+        self.is_listed() && other.is_listed() && (lists(self, other) || lists(other, self))
+    }
+
     fn lists_recorded(&self, host: &Sought) -> bool {
         host.recorded
             .as_ref()
-            .is_some_and(|uuid| self.listed_node(uuid).is_some())
+            .is_some_and(|uuid| self.feed().node(uuid).is_some())
     }
 
     fn lists_named(&self, host: &Sought) -> bool {
-        host.names.iter().any(|name| !self.listed_with(name).is_empty())
+        host.names.iter().any(|name| !self.feed().with_key(name).is_empty())
     }
 
     fn listing(&self, host: &Sought) -> Listing {
@@ -67,7 +48,7 @@ impl IronicSession {
             has_machine: host
                 .machine
                 .as_ref()
-                .is_some_and(|machine| !self.listed_with(machine).is_empty()),
+                .is_some_and(|machine| !self.feed().with_key(machine).is_empty()),
             is_same: false,
         }
     }

@@ -281,7 +281,7 @@ async fn host_whose_node_is_listed_does_not_wait_for_another_ironic_at_the_start
 
 /// It was made again from a manifest: without status and annotations.
 #[tokio::test(start_paused = true)]
-async fn host_that_lost_status_and_record_is_not_registered_beside_its_node() {
+async fn host_that_lost_status_and_record_is_not_registered_a_second_time() {
     let env = TestEnv::new(two());
     provisioned(&env, A).await;
     let before = state(&env, A).await;

@@ -40,7 +40,7 @@ async fn running_machine_is_not_registered_a_second_time_when_two_names_are_exch
     }
 }
 
-/// Whoever may write the record says so.
+/// A user who may write the record has decided.
 #[tokio::test(start_paused = true)]
 async fn record_that_is_set_by_hand_ends_the_wait() {
     let env = TestEnv::new(two());
