@@ -166,8 +166,9 @@ fn withheld(planner: &Planner<'_>, bar: &Bar<'_>) -> (Withheld, Next) {
         }
         Bar::NotLocated(why) => {
             let message = format!(
-                "nothing records which Ironic has the node of this host, and not all of them can be searched ({why}). Restore that \
-                 one; then the host continues without help"
+                "nothing records which Ironic has the node of this host, and a search does not show it ({why}). Restore the one that does \
+                 not respond, and the host continues without help; or set the annotation {REGISTERED_IN_ANNOTATION} to the one that has \
+                 the node"
             );
             let reason = reason::NODE_NOT_LOCATED;
             (Withheld { reason, message }, wait::on_unreachable_ironic())

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use serde_json::json;
+use metal3_ironic::calls::node::{self, NewNode};
+use serde_json::{Map, json};
 use tokio::time::sleep;
 
 use super::{A, B, held, host_in, ironic, labels, node_in, nodes, provisioned, recorded, state, two, until_held, wire};
-use crate::env::{TestEnv, Wiring, name};
+use crate::env::{NAMESPACE, TestEnv, Wiring, name};
 use crate::phases::runs;
 
 fn continues(host: Option<&BareMetalHost>) -> bool {
@@ -90,6 +91,34 @@ async fn nothing_is_registered_while_two_names_lead_to_one_ironic() {
     env.until(1, "host that is served again", continues).await;
     env.until_state(3, "available").await;
     assert_eq!((nodes(&env, 1).await, nodes(&env, 3).await), (vec![B], vec![B]));
+}
+
+/// Whichever is taken, the other one may operate the machine.
+#[tokio::test(start_paused = true)]
+async fn new_host_with_a_node_of_its_name_in_two_ironics_waits_for_a_record_by_hand() {
+    let env = TestEnv::new(two());
+    for of in [A, B] {
+        let new = NewNode {
+            name: format!("{NAMESPACE}~{}", name(1)),
+            driver: "redfish".to_owned(),
+            driver_info: Map::default(),
+            properties: Map::default(),
+            more: Map::default(),
+            disable_power_off: None,
+        };
+        let create = node::create(new).unwrap();
+        ironic(&env, of).client().unwrap().send(&create).await.unwrap();
+    }
+    sleep(Duration::from_mins(10)).await;
+    host_in(&env, 1, B).await;
+    until_held(&env, 1, "NodeNotLocated").await;
+    sleep(Duration::from_hours(1)).await;
+    assert_eq!(recorded(env.get(1).await.as_ref()), None);
+    env.edit(1, json!({ "metadata": { "annotations": { super::RECORD: B } } }))
+        .await;
+    env.until_state(1, "available").await;
+    let asked = env.interceptor.log().asked.clone();
+    assert!(asked.iter().all(|what| what.starts_with("GET")), "{asked:?}");
 }
 
 /// Two failures at once: what one has lost another may have.

@@ -146,6 +146,10 @@ impl StoryRun {
             &marks,
         ));
         make_secrets(&env).await;
+        if !env.others.is_empty() {
+            // A new host waits for the lists of all of them at the start, at most as long as an outage takes to be reported.
+            sleep(Duration::from_mins(3)).await;
+        }
         let mac = env.machine(HOST, |machine| {
             machine.deploy_steps.extend(METHODS.map(str::to_owned));
             machine.macs().remove(0)
