@@ -14,8 +14,8 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::agents::{Builder, configured, violated_agents};
 use super::additions::has_labels;
+use super::agents::{Builder, configured, violated_agents};
 use super::discs::{DriveNow, violated_discs};
 use super::goal::{self, World};
 use super::grammar::{
