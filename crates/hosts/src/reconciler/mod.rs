@@ -269,7 +269,7 @@ impl HostReconciler {
         let outage = observed.ironic.as_ref().and_then(IronicSession::outage);
         let machine_of = self.machines.other(&observed.host);
         let image_refused = self.agent_images.refused(key, monotonic);
-        let facts = Facts {
+        plan(&Facts {
             outage: outage.as_ref(),
             ironics: self.observer.ironics.names(),
             located: &observed.located,
@@ -324,8 +324,7 @@ impl HostReconciler {
             settings: &self.settings,
             jitter: jitter(key),
             now: Time::new(now),
-        };
-        plan(&facts)
+        })
     }
 
     fn remove(&self, key: &Key) {
