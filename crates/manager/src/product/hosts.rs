@@ -205,6 +205,28 @@ async fn follow_all(parts: Vec<ironic_resource::Parts>, stop: CancellationToken)
     futures::future::join_all(all.map(|parts| ironic_resource::follow(parts, stop.clone()))).await;
 }
 
+fn subscription_parts(
+    session: &Session,
+    (of_hosts, (caches, switches)): (&Caches, (subscription::Caches, &switches::Caches)),
+    write_access: &WriteAccess,
+    metal: &HostsConfig,
+    events: EventRecorder,
+) -> subscription::Parts {
+    subscription::Parts {
+        client: write_access.client.clone(),
+        caches,
+        of_hosts: of_hosts.clone(),
+        ironics: metal.ironics.clone(),
+        permit: Arc::clone(&write_access.permit),
+        go_manager: Arc::clone(&write_access.go_manager),
+        switches: secrets_of_switches(metal, switches),
+        settings: metal.settings.clone(),
+        clock: Arc::clone(&session.clock),
+        events,
+        metrics: session.metrics.clone(),
+    }
+}
+
 fn data_image_parts(
     session: &Session,
     caches: &Caches,
@@ -270,19 +292,8 @@ fn controllers(
 ) -> Task {
     let (events, inbox) = EventRecorder::bounded(EVENTS);
     let writer: Writer<Hosts> = Writer::new(write_access.client.clone(), session.mode());
-    let of_subscriptions = subscription::Parts {
-        client: write_access.client.clone(),
-        caches: others.subscriptions,
-        of_hosts: caches.clone(),
-        ironics: metal.ironics.clone(),
-        permit: Arc::clone(&write_access.permit),
-        go_manager: Arc::clone(&write_access.go_manager),
-        switches: secrets_of_switches(&metal, &others.switches),
-        settings: metal.settings.clone(),
-        clock: Arc::clone(&session.clock),
-        events: events.clone(),
-        metrics: session.metrics.clone(),
-    };
+    let its_caches = (others.subscriptions, &others.switches);
+    let of_subscriptions = subscription_parts(session, (&caches, its_caches), &write_access, &metal, events.clone());
     let of_data_images = data_image_parts(session, &caches, &write_access, &metal, events.clone());
     let of_unserved = unserved_parts(
         session,
