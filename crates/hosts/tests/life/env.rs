@@ -40,6 +40,7 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -205,16 +206,7 @@ impl TestEnv {
             switches: setup.switches,
             plain_node_names: setup.plain_node_names,
         };
-        let (mut killed, mut crashed) = (interceptor.kills(), cluster.crashes());
-        tasks.spawn(async move {
-            loop {
-                let _running = program.start();
-                tokio::select! {
-                    _ = killed.changed() => {}
-                    _ = crashed.changed() => {}
-                }
-            }
-        });
+        tasks.spawn(program.run(interceptor.kills(), cluster.crashes()));
         let user = cluster.client("user");
         Self {
             cluster,
@@ -432,6 +424,17 @@ pub(crate) struct Program {
 }
 
 impl Program {
+    /// Runs the controller, and starts it again after each crash.
+    async fn run(self, mut killed: watch::Receiver<u64>, mut crashed: watch::Receiver<u64>) {
+        loop {
+            let _running = self.start();
+            tokio::select! {
+                _ = killed.changed() => {}
+                _ = crashed.changed() => {}
+            }
+        }
+    }
+
     /// Starts the controller. Dropping the result stops it.
     pub(crate) fn start(&self) -> JoinSet<()> {
         let (caches, stop) = (Caches::default(), CancellationToken::new());
