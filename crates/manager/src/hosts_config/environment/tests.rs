@@ -104,7 +104,6 @@ fn shown(ironic: &NamedIronic) -> String {
 #[test]
 fn several_ironics_are_resources_and_endpoints_each_with_its_own_login_and_trust() {
     let list = ("IRONIC_ENDPOINTS", "site-b=https://b:6385, site-c=http://c:6385,");
-    let own = ("POD_NAMESPACE", "system");
     let files = [
         CA,
         "/opt/metal3/auth/ironic/username",
@@ -128,7 +127,7 @@ fn several_ironics_are_resources_and_endpoints_each_with_its_own_login_and_trust
             ],
         ),
         (
-            vec![("IRONIC_NAME", "one,there/two"), own, list],
+            vec![("IRONIC_NAME", "one,there/two"), OWN, list],
             vec![
                 resource("one", "system"),
                 resource("two", "there"),
@@ -142,70 +141,75 @@ fn several_ironics_are_resources_and_endpoints_each_with_its_own_login_and_trust
         assert_eq!(all, expected, "{variables:?}");
         assert_eq!(read.warnings, Vec::<String>::new());
     }
-    for (variables, files, variable, cure) in [
-        (
-            vec![("IRONIC_ENDPOINTS", "https://b:6385")],
-            vec![],
-            "IRONIC_ENDPOINTS",
-            "write name=https",
-        ),
-        (
-            vec![("IRONIC_ENDPOINTS", "B=https://b:6385")],
-            vec![],
-            "IRONIC_ENDPOINTS",
-            "lower case",
-        ),
-        (
-            vec![("IRONIC_ENDPOINTS", "b=ftp://b")],
-            vec![],
-            "IRONIC_ENDPOINTS",
-            "http",
-        ),
-        (
-            vec![("IRONIC_ENDPOINTS", "b=https://b,b=https://c")],
-            vec![],
-            "IRONIC_ENDPOINTS",
-            "two Ironics",
-        ),
-        (
-            vec![ENDPOINT, ("IRONIC_ENDPOINTS", "ironic=https://b")],
-            vec![],
-            "IRONIC_ENDPOINTS",
-            "two Ironics",
-        ),
-        (
-            vec![("IRONIC_ENDPOINTS", "b=https://b:6385,c=https://B:6385/v1/")],
-            vec![],
-            "IRONIC_ENDPOINTS",
-            "the same URL",
-        ),
-        (
-            vec![ENDPOINT, ("IRONIC_ENDPOINTS", "b=https://ironic.example.org:6385")],
-            vec![],
-            "IRONIC_ENDPOINTS",
-            "the same URL",
-        ),
-        (
-            vec![("IRONIC_NAME", "a,x/a"), own],
-            vec![],
-            "IRONIC_NAME",
-            "two Ironics",
-        ),
-        (
-            vec![("IRONIC_ENDPOINTS", "b=https://b")],
-            vec!["/opt/metal3/auth/b/tls.crt"],
-            "IRONIC_ENDPOINTS",
-            "a certificate needs its key",
-        ),
-        (
-            vec![("IRONIC_ENDPOINTS", " , ")],
-            vec![],
-            "IRONIC_ENDPOINT",
-            "must be the URL",
-        ),
-    ] {
-        let faults = read(&variables, &files).unwrap_err();
-        let is_named = faults[0].variable == variable && faults[0].why.contains(cure);
+}
+
+/// Variables and files with a mistake, the variable that is named and a part of the cure.
+type Mistake = (
+    &'static [(&'static str, &'static str)],
+    &'static [&'static str],
+    &'static str,
+    &'static str,
+);
+
+const OWN: (&str, &str) = ("POD_NAMESPACE", "system");
+const MISTAKES: &[Mistake] = &[
+    (
+        &[("IRONIC_ENDPOINTS", "https://b:6385")],
+        &[],
+        "IRONIC_ENDPOINTS",
+        "write name=https",
+    ),
+    (
+        &[("IRONIC_ENDPOINTS", "B=https://b:6385")],
+        &[],
+        "IRONIC_ENDPOINTS",
+        "lower case",
+    ),
+    (&[("IRONIC_ENDPOINTS", "b=ftp://b")], &[], "IRONIC_ENDPOINTS", "http"),
+    (
+        &[("IRONIC_ENDPOINTS", "b=https://b,b=https://c")],
+        &[],
+        "IRONIC_ENDPOINTS",
+        "two Ironics",
+    ),
+    (
+        &[ENDPOINT, ("IRONIC_ENDPOINTS", "ironic=https://b")],
+        &[],
+        "IRONIC_ENDPOINTS",
+        "two Ironics",
+    ),
+    (
+        &[("IRONIC_ENDPOINTS", "b=https://b:6385,c=https://B:6385/v1/")],
+        &[],
+        "IRONIC_ENDPOINTS",
+        "the same URL",
+    ),
+    (
+        &[ENDPOINT, ("IRONIC_ENDPOINTS", "b=https://ironic.example.org:6385")],
+        &[],
+        "IRONIC_ENDPOINTS",
+        "the same URL",
+    ),
+    (&[("IRONIC_NAME", "a,x/a"), OWN], &[], "IRONIC_NAME", "two Ironics"),
+    (
+        &[("IRONIC_ENDPOINTS", "b=https://b")],
+        &["/opt/metal3/auth/b/tls.crt"],
+        "IRONIC_ENDPOINTS",
+        "a certificate needs its key",
+    ),
+    (
+        &[("IRONIC_ENDPOINTS", " , ")],
+        &[],
+        "IRONIC_ENDPOINT",
+        "must be the URL",
+    ),
+];
+
+#[test]
+fn mistake_in_the_list_of_ironics_is_named_with_its_variable_and_cure() {
+    for (variables, files, variable, cure) in MISTAKES {
+        let faults = read(variables, files).unwrap_err();
+        let is_named = faults[0].variable == *variable && faults[0].why.contains(cure);
         assert!(is_named && faults.len() == 1, "{variables:?}: {faults:?}");
     }
 }
