@@ -29,6 +29,7 @@ use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::kind::Kind;
 use metal3_api::metal3::names::{AGENT_IMAGE_HOST_FINALIZER, SECRET_FINALIZER};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, PreprovisioningImage};
+use metal3_flags::{Owner, Request};
 use metal3_runtime::guard::PART_OF_LABEL;
 use serde_json::{Value, json};
 
@@ -263,20 +264,22 @@ fn running(deployments: &[Deployment], namespace: Option<&str>) -> Vec<String> {
     names.collect()
 }
 
-/// Whether the arguments and variables do not say that only another namespace is served.
+/// Whether the arguments and variables do not say that only another namespace is served. The variable is that of the controllers of
+/// hosts.
 fn may_serve(deployment: &Deployment, namespace: &str) -> bool {
     let pod = deployment.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
     let Some(container) = pod.and_then(|pod| pod.containers.first()) else {
         return true;
     };
-    let mut arguments = container.args.iter().flatten();
-    let of_argument = arguments.find_map(|one| one.trim_start_matches('-').strip_prefix("namespace="));
+    let Ok(Request::Run(options)) = metal3_flags::parse(container.args.iter().flatten().cloned()) else {
+        return true;
+    };
     let mut variables = container.env.iter().flatten();
     let of_variable = variables.find(|one| one.name == "WATCH_NAMESPACE");
     let of_variable = of_variable.and_then(|one| one.value.as_deref());
-    let served = of_argument
-        .or(of_variable)
-        .filter(|one| !one.is_empty() && !one.contains('$'));
+    let of_hosts = of_variable.filter(|_| options.controllers == [Owner::Hosts]);
+    let served = options.namespace.as_deref().or(of_hosts);
+    let served = served.filter(|one| !one.is_empty() && !one.contains('$'));
     served.is_none_or(|served| served == namespace)
 }
 

@@ -133,6 +133,9 @@ fn way_back_is_refused_for_members_that_the_definitions_of_the_release_drop() {
         Decision::No,
         "metal3ClusterRef",
     );
+    let template = json!({ "spec": { "template": { "spec": { "identityRef": { "name": "site-b" } } } } });
+    let found = back::<Metal3MachineTemplate>(to, template);
+    assert_one(found, "Metal3MachineTemplate", Decision::No, "identityRef");
     let plain = json!({ "spec": { "controlPlaneEndpoint": { "host": "192.0.2.1", "port": 6443 }, "clusterName": "" } });
     assert_eq!(about(back::<Metal3Cluster>(to, plain), "Metal3Cluster"), []);
 }

@@ -1,6 +1,6 @@
 //! The Ironics of a process, each with a short name. The first one serves the hosts that name none.
 //!
-//! [`choice`] decides which of them serves a host: pure, over what the host asks for and what it records. The record is an
+//! `choice` decides which of them serves a host: pure, over what the host asks for and what it records. The record is an
 //! annotation, written before the node is created; it goes with the host when that moves to another cluster, and admission lets
 //! only those set it who may restore a status.
 //!
@@ -8,7 +8,7 @@
 //!
 //! Invariants: requests about a host go to one Ironic, the recorded one; the record changes only while no Ironic may have a node
 //! of the host; an Ironic that is not configured any more is never one without the node; a node is created only while the lists of
-//! the others ([`elsewhere`]) show none of the host and none of its machine.
+//! the others (`elsewhere`) show none of the host and none of its machine.
 
 mod choice;
 mod elsewhere;

@@ -67,9 +67,9 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<(Preflight, 
     let series = match to.as_deref() {
         None => NEWEST,
         Some(text) => Series::parse(text)
-            .filter(|series| *series >= OLDEST)
+            .filter(|series| (OLDEST..=NEWEST).contains(series))
             .with_context(|| {
-                format!("--to {text:?} is no series of cluster-api-provider-metal3 from {OLDEST} on; {VALID}")
+                format!("--to {text:?} is no series of cluster-api-provider-metal3 from {OLDEST} to {NEWEST}; {VALID}")
             })?,
     };
     let direction = match (is_back, to) {

@@ -255,14 +255,17 @@ async fn program_that_serves_another_namespace_only_stops_no_hand_back_of_this_o
         dry_run: true,
     };
     for (argument, variable, stops) in [
-        ("--namespace=elsewhere", "", false),
-        ("", "elsewhere", false),
-        ("--namespace=$(WATCH)", "", true),
-        ("", "", true),
-        ("--namespace=", "", true),
+        ("--controllers=capm3 --namespace=elsewhere", "", false),
+        ("--controllers=capm3 --namespace elsewhere", "", false),
+        ("--controllers=hosts", "elsewhere", false),
+        ("--controllers=capm3", "elsewhere", true),
+        ("--controllers=ipam,capm3,hosts", "elsewhere", true),
+        ("--controllers=capm3 --namespace=$(WATCH)", "", true),
+        ("--controllers=capm3", "", true),
+        ("--no-such-flag", "elsewhere", true),
     ] {
         let world = world(1).await;
-        let container = json!({ "name": "manager", "image": "x", "args": [argument],
+        let container = json!({ "name": "manager", "image": "x", "args": argument.split(' ').collect::<Vec<_>>(),
             "env": [{ "name": "WATCH_NAMESPACE", "value": variable }] });
         let patch = json!({ "spec": { "template": { "spec": { "containers": [container] } } } });
         let deployments = world.api::<Deployment>();

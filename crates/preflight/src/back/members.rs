@@ -1,6 +1,6 @@
 //! Members of objects that the definitions of a Go manager do not have: the API server drops them as soon as these are applied.
 
-use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
+use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3ClusterTemplate, Metal3Machine, Metal3MachineTemplate};
 use metal3_api::kind::Kind as _;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde_json::{Value, json};
@@ -20,8 +20,9 @@ struct Member {
 }
 
 const REMOVE: &str = "do without it before the switch";
+const ANOTHER: &str = "use another template without it before the switch";
 
-const MEMBERS: [Member; 9] = [
+const MEMBERS: [Member; 13] = [
     of(
         BareMetalHost::KIND,
         "/spec/disablePowerOff",
@@ -84,6 +85,34 @@ const MEMBERS: [Member; 9] = [
         None,
         "the machine takes a host of this cluster",
         "delete it before the switch",
+    ),
+    of(
+        Metal3MachineTemplate::KIND,
+        "/spec/template/spec/metal3ClusterRef",
+        None,
+        "new machines of it belong to the infrastructure of their Cluster",
+        ANOTHER,
+    ),
+    of(
+        Metal3MachineTemplate::KIND,
+        "/spec/template/spec/identityRef",
+        None,
+        "new machines of it take hosts of this cluster",
+        ANOTHER,
+    ),
+    of(
+        Metal3ClusterTemplate::KIND,
+        "/spec/template/spec/deploymentZones",
+        None,
+        "machines of its Clusters take any host that their selectors permit",
+        ANOTHER,
+    ),
+    of(
+        Metal3ClusterTemplate::KIND,
+        "/spec/template/spec/failureDomainPolicy",
+        None,
+        "machines of its Clusters take hosts of other failure domains",
+        ANOTHER,
     ),
 ];
 

@@ -86,7 +86,7 @@ impl InFlight {
 
     /// Hosts of which something is asked after the prediction, which cannot name them.
     pub(super) fn asked_late(&self) -> Vec<u64> {
-        [REBUILT, REBOOTED, SWITCHED]
+        [REBUILT, RETUNED, REBOOTED, SWITCHED]
             .into_iter()
             .chain(self.remediated)
             .collect()

@@ -428,6 +428,15 @@ fn remediated_machine_boots_once_and_gets_power_orders_only() {
     }
 }
 
+#[test]
+fn host_that_is_asked_after_the_prediction_is_no_surprise() {
+    for number in [REBUILT, RETUNED] {
+        let mut turn = quiet();
+        turn.orders.push(order(number, Verb::Provision));
+        assert!(broken(&turn).is_empty(), "{number}: {:?}", broken(&turn));
+    }
+}
+
 /// A retry has no error until it fails, which may be after the last mark.
 #[test]
 fn a_failed_deployment_may_be_repeated_and_not_forgotten() {
