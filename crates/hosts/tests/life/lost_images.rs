@@ -22,7 +22,11 @@ enum Lost {
     Provisioned,
     /// Ironic has deployed it, and the host does not say so yet.
     Deployed,
+    /// Ironic is removing it.
+    Removing,
 }
+
+const LOSSES: [Lost; 3] = [Lost::Provisioned, Lost::Deployed, Lost::Removing];
 
 fn document(url: &str) -> Value {
     if url.ends_with(".iso") {
@@ -45,7 +49,7 @@ async fn run(former: &str, next: Option<&str>, lost: Lost, cleaning: &str) -> (T
     env.until_state(1, "available").await;
     env.edit(1, json!({ "spec": { "image": document(former) } })).await;
     match lost {
-        Lost::Provisioned => {
+        Lost::Provisioned | Lost::Removing => {
             env.until_state(1, "provisioned").await;
             sleep(Duration::from_mins(3)).await;
         }
@@ -56,8 +60,17 @@ async fn run(former: &str, next: Option<&str>, lost: Lost, cleaning: &str) -> (T
         }
     }
     assert_eq!(env.machine(1, |machine| boots(machine)).as_deref(), Some(former));
-    env.ironic.lose_database();
-    env.edit(1, json!({ "spec": { "image": next.map(document) } })).await;
+    let ask = env.edit(1, json!({ "spec": { "image": next.map(document) } }));
+    if lost == Lost::Removing {
+        ask.await;
+        while env.node(1).await.unwrap().provision_state != ProvisionState::Deleting {
+            sleep(Duration::from_millis(50)).await;
+        }
+        env.ironic.lose_database();
+    } else {
+        env.ironic.lose_database();
+        ask.await;
+    }
     let asked = next.unwrap_or_default();
     let is_there = |host: Option<&BareMetalHost>| {
         host.is_some_and(|host| {
@@ -85,7 +98,7 @@ async fn run(former: &str, next: Option<&str>, lost: Lost, cleaning: &str) -> (T
 async fn image_that_is_changed_while_ironic_loses_its_database_is_deployed() {
     for former in [SOURCE, LIVE] {
         for next in [NEXT, NEXT_LIVE] {
-            for lost in [Lost::Provisioned, Lost::Deployed] {
+            for lost in LOSSES {
                 for cleaning in ["metadata", "disabled"] {
                     let (_, boots) = run(former, Some(next), lost, cleaning).await;
                     assert_eq!(boots.as_deref(), Some(next), "{former} {lost:?} {cleaning}");
@@ -98,7 +111,7 @@ async fn image_that_is_changed_while_ironic_loses_its_database_is_deployed() {
 #[tokio::test(start_paused = true)]
 async fn image_that_is_removed_while_ironic_loses_its_database_is_not_booted() {
     for former in [SOURCE, LIVE] {
-        for lost in [Lost::Provisioned, Lost::Deployed] {
+        for lost in LOSSES {
             for cleaning in ["metadata", "disabled"] {
                 let (_, boots) = run(former, None, lost, cleaning).await;
                 // Without cleaning the disk keeps what was written to it.

@@ -94,10 +94,9 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
 fn left_live_image(planner: &Planner<'_>, node: &Node) -> Option<Deployment> {
     let host = planner.host();
     let is_cleaned = host.spec.automated_cleaning_mode != Some(AutomatedCleaningMode::Disabled);
-    // It began on a node that had the image.
-    let is_removed = matches!(planner.facts.erasing, Observed::Present(()));
+    // A removal that began is none that ended: Ironic may have lost the node before it emptied the drive.
     let is_lost = matches!(node.provision_state, S::Manageable | S::AdoptFailed);
-    if is_cleaned || is_removed || !is_lost {
+    if is_cleaned || !is_lost {
         return None;
     }
     let recorded = Deployment::recorded(host);
