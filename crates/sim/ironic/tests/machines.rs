@@ -695,6 +695,26 @@ async fn drive_holds_one_disc_which_the_next_boot_from_it_replaces() {
     }
 }
 
+/// A BMC may answer that it ejected, and keep the disc.
+#[tokio::test(start_paused = true)]
+async fn live_image_stays_in_a_drive_that_does_not_eject() {
+    const LIVE: &str = "http://images/live.iso";
+    for (ejects, left) in [(true, None), (false, Some(LIVE))] {
+        let fixture = Fixture::new();
+        let live = json!({"deploy_interface": "ramdisk", "instance_info": {"boot_iso": LIVE}});
+        let node = fixture.register(live).await;
+        fixture.go(&node, Transition::Provide, ProvisionState::Available).await;
+        fixture.go(&node, deploy(), ProvisionState::Active).await;
+        fixture
+            .ironic
+            .machine_at(BMC, |machine| machine.ejects = ejects)
+            .unwrap();
+        fixture.go(&node, Transition::Delete, ProvisionState::Available).await;
+        let machine = fixture.machine();
+        assert_eq!(machine.live.map(|live| live.source).as_deref(), left, "{ejects}");
+    }
+}
+
 /// The machine of a lost node boots its live image until Ironic boots something else.
 #[tokio::test(start_paused = true)]
 async fn image_for_the_disk_replaces_the_live_image_of_a_lost_node() {

@@ -67,12 +67,13 @@ impl Core {
     }
 }
 
-/// Ends what Ironic made the machine boot. Over virtual media it ejects every disc of the drive, also one that a client attached.
+/// Ends what Ironic made the machine boot. Over virtual media it ejects every disc of the drive, also one that a client attached;
+/// what does not leave the drive is booted again.
 pub(super) fn clean_up_boot(node: &Node, machine: &mut Machine) {
     if node.boots_from_drive() && machine.ejects {
         machine.eject();
     }
-    machine.live = None;
+    machine.live = machine.live.take().filter(|live| live.is_in_drive);
 }
 
 /// Inserts the live image of the node, or has it loaded from the network.
