@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use futures::{StreamExt as _, stream};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{ApiResource, DynamicObject, ListParams, ObjectList};
@@ -18,6 +19,8 @@ use serde_json::Value;
 
 /// Objects of one page.
 const PAGE: u32 = 500;
+/// Secrets that are read at the same time: an installation may have thousands.
+const SECRETS_AT_ONCE: usize = 16;
 
 /// Secrets of hosts by namespace and name; `None` for one that does not exist.
 pub(super) type HostSecrets = BTreeMap<(String, String), Option<HostSecret>>;
@@ -120,21 +123,26 @@ impl Reader {
 
     /// The metadata of the Secrets that hosts name for their BMC and for their agent. Their content is not requested.
     pub(super) async fn host_secrets(&mut self, objects: &Objects) -> HostSecrets {
+        let mut keys: Vec<_> = objects.hosts().flat_map(|host| named_secrets(&host)).collect();
+        keys.retain(|(_, name)| is_object_name(name));
+        keys.sort();
+        keys.dedup();
+        let client = self.client.clone();
+        let get = |key: (String, String)| {
+            let secrets: Api<Secret> = Api::namespaced(client.clone(), &key.0);
+            async move { (secrets.get_metadata(&key.1).await, key) }
+        };
+        let mut answers = stream::iter(keys).map(get).buffered(SECRETS_AT_ONCE);
         let mut found = HostSecrets::new();
-        for key in objects.hosts().flat_map(|host| named_secrets(&host)) {
-            let (namespace, name) = &key;
-            if found.contains_key(&key) || !is_object_name(name) {
-                continue;
-            }
-            let secrets: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
-            match secrets.get_metadata(name).await {
+        while let Some((answer, key)) = answers.next().await {
+            match answer {
                 Ok(secret) => {
                     found.insert(key, Some(marks(&secret.metadata)));
                 }
                 Err(error) if classify(&error) == Class::NotFound => {
                     found.insert(key, None);
                 }
-                Err(error) => self.failed("get", "secrets", Some(namespace), &error),
+                Err(error) => self.failed("get", "secrets", Some(&key.0), &error),
             }
         }
         found
