@@ -215,6 +215,11 @@ ironic-faults: rust ## write docs/ironic-faults.md from the real Ironic
 redfish-suite: rust ## compare labhosts with sushy-tools' emulator
 	@python=$$(e2e/ironic/ironic.sh python) && $(IRONIC_LIFE) --redfish-suite "$$python" --port 27643
 
+SWITCHES = crates/hosts/src/switches/tests/contract
+.PHONY: ironic-switches
+ironic-switches: ## have Ironic's networking service read the file of switches that the tests of hosts write
+	@python=$$(e2e/ironic/ironic.sh python) && "$$python" e2e/ironic/read_switches.py $(SWITCHES)/cases.json $(SWITCHES)/switch-configs.conf
+
 # The real program on that Ironic, over the simulated API server. HOSTS=2; HOST_LIFE passes options such as "--direct".
 HOST_LIFE ?=
 .PHONY: host-life

@@ -1,5 +1,6 @@
 //! The decisions as tables.
 
+mod contract;
 mod kept;
 
 use std::collections::{BTreeMap, BTreeSet};
