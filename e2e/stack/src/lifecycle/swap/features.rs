@@ -128,14 +128,25 @@ impl Stage<'_> {
 
     /// Waits until the machine has that setting and its host is available.
     pub(super) fn is_tuned(&self, number: u64, turbo: &str) -> anyhow::Result<()> {
+        self.has_setting(number, turbo, |host| {
+            host["status"]["provisioning"]["state"] == "available"
+        })
+    }
+
+    /// Waits until the machine has that setting and its host is as this says.
+    pub(super) fn has_setting(
+        &self,
+        number: u64,
+        turbo: &str,
+        is_ready: impl Fn(&Value) -> bool,
+    ) -> anyhow::Result<()> {
         until(LIMIT, &format!("{} to have the setting {turbo}", host(number)), || {
             let machines = self.0.fleet.machine_states(self.0.stack)?;
             let mut machines = machines.iter().filter(|machine| machine["number"] == number);
             let has = machines.any(|machine| machine["settings"]["ProcTurboMode"] == turbo);
             let hosts = list(self.0.stack, NAMESPACE, "baremetalhosts")?;
             let mut hosts = hosts.iter().filter(|one| name(one) == host(number));
-            let is_available = hosts.any(|one| one["status"]["provisioning"]["state"] == "available");
-            Ok((has && is_available).then_some(()))
+            Ok((has && hosts.any(&is_ready)).then_some(()))
         })
     }
 
@@ -189,6 +200,6 @@ fn made(host: &Value, size: u32) -> bool {
     provisioning["state"] == "available" && provisioning["raid"]["softwareRAIDVolumes"][0]["sizeGibibytes"] == size
 }
 
-fn object(version: &str, (kind, name): (&str, &str), spec: &Value) -> Value {
+pub(super) fn object(version: &str, (kind, name): (&str, &str), spec: &Value) -> Value {
     json!({"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec})
 }

@@ -20,8 +20,9 @@ use super::plain::Refusal;
 use super::products::{Family, products};
 use super::record::{Mark, Owner, Secret, Version, Versions};
 use super::release::GoRelease;
+use super::service::SERVICED;
 use super::stage::{FAILED, MACHINES, OF_CLUSTER, host};
-use super::work::{InFlight, REBOOTED, REBUILT, RETUNED, SWITCHED};
+use super::work::{InFlight, REBOOTED, REBUILT, SWITCHED};
 use crate::claim::Proof;
 
 /// Longer than a lease that ends without being released. It holds for a way back with `hand-back` too, before which all
@@ -229,12 +230,17 @@ impl Turn {
         let mut violations: Vec<String> = again
             .map(|((host, state), number)| format!("{host}: {state} {number} times"))
             .collect();
-        for number in [REBUILT, RETUNED] {
-            let name = host(number);
-            let state = self.host_at(&name, 1).unwrap_or_default()["status"]["provisioning"]["state"].clone();
-            if state != "preparing" {
+        let serviced = self
+            .work
+            .serviced
+            .map(|_| (SERVICED, "/operationalStatus", "servicing"));
+        for (number, member, wanted) in iter::once((REBUILT, "/provisioning/state", "preparing")).chain(serviced) {
+            let found = self.host_at(&host(number), 1).unwrap_or_default();
+            let state = found["status"].pointer(member);
+            if state.is_none_or(|state| state != wanted) {
                 violations.push(format!(
-                    "{name} was {state} when the switch began, and its preparation was to be in flight"
+                    "{} was {state:?} when the switch began, and was to be {wanted}",
+                    host(number)
                 ));
             }
         }

@@ -8,15 +8,15 @@ use super::products::Product;
 
 /// A change that a client with a login ordered in Ironic.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Order {
-    pub(super) host: String,
-    pub(super) what: Verb,
+pub(in crate::lifecycle) struct Order {
+    pub(in crate::lifecycle) host: String,
+    pub(in crate::lifecycle) what: Verb,
     /// The line of the log, for the error.
-    pub(super) text: String,
+    pub(in crate::lifecycle) text: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Verb {
+pub(in crate::lifecycle) enum Verb {
     Power,
     /// Provision, rebuild, clean, inspect, manage.
     Provision,
@@ -40,7 +40,7 @@ impl Verb {
     }
 
     /// Whether it may change the machine or what Ironic does with it.
-    pub(super) fn acts(self) -> bool {
+    pub(in crate::lifecycle) fn acts(self) -> bool {
         self != Self::Describe
     }
 
@@ -58,7 +58,7 @@ impl Verb {
 }
 
 /// The orders of a log. Nodes are named by UUID, or by `namespace~host`.
-pub(super) fn orders(log: &str, nodes: &BTreeMap<String, String>) -> Vec<Order> {
+pub(in crate::lifecycle) fn orders(log: &str, nodes: &BTreeMap<String, String>) -> Vec<Order> {
     log.lines().filter_map(|line| order(line, nodes)).collect()
 }
 
@@ -84,8 +84,8 @@ fn order(line: &str, nodes: &BTreeMap<String, String>) -> Option<Order> {
 }
 
 /// The states in which work begins, each with its number of times, by host.
-pub(super) fn begun(log: &str, nodes: &BTreeMap<String, String>) -> BTreeMap<(String, String), usize> {
-    const BEGINS: [&str; 3] = ["deploying", "cleaning", "inspecting"];
+pub(in crate::lifecycle) fn begun(log: &str, nodes: &BTreeMap<String, String>) -> BTreeMap<(String, String), usize> {
+    const BEGINS: [&str; 4] = ["deploying", "cleaning", "inspecting", "servicing"];
     let mut begun = BTreeMap::new();
     for line in log.lines() {
         let Some((before, rest)) = line.split_once(" moved to provision state \"") else {
@@ -108,15 +108,15 @@ pub(super) fn begun(log: &str, nodes: &BTreeMap<String, String>) -> BTreeMap<(St
 
 /// A successful request, mostly a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Write {
-    pub(super) user: String,
-    pub(super) agent: String,
-    pub(super) verb: String,
+pub(in crate::lifecycle) struct Write {
+    pub(in crate::lifecycle) user: String,
+    pub(in crate::lifecycle) agent: String,
+    pub(in crate::lifecycle) verb: String,
     /// With its subresource.
-    pub(super) resource: String,
-    pub(super) name: String,
+    pub(in crate::lifecycle) resource: String,
+    pub(in crate::lifecycle) name: String,
     /// Milliseconds of the day.
-    pub(super) at: u64,
+    pub(in crate::lifecycle) at: u64,
 }
 
 #[derive(Deserialize)]
@@ -155,7 +155,7 @@ struct Status {
 }
 
 /// The successful writes in a part of the audit log.
-pub(super) fn writes(log: &str) -> Vec<Write> {
+pub(in crate::lifecycle) fn writes(log: &str) -> Vec<Write> {
     const READS: [&str; 3] = ["get", "list", "watch"];
     let mut all = requests(log);
     all.retain(|one| !READS.contains(&one.verb.as_str()));

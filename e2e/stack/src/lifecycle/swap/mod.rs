@@ -9,15 +9,16 @@ mod features;
 mod first;
 mod identity;
 mod judge;
-mod logs;
+pub(super) mod logs;
 mod managers;
 mod plain;
 mod predict;
 mod products;
-mod record;
+pub(super) mod record;
 mod release;
 mod remediation;
 mod report;
+mod service;
 mod session;
 mod stage;
 mod upstream;
@@ -183,7 +184,7 @@ impl Suite<'_> {
         let stage = Stage(self.env, release);
         let watch = Stopwatch::start();
         stage.set()?;
-        self.quiet(Mark::now(self.env)?.audit)?;
+        self.quiet(Mark::now(self.env.stack, self.env.fleet)?.audit)?;
         println!(
             "       hosts and cluster are at rest after {:.1} s",
             watch.elapsed().as_secs_f64()
@@ -224,16 +225,16 @@ impl Suite<'_> {
         let (env, mut work) = (self.env, InFlight::of(number));
         let refused = PLAIN.iter().map(|plain| self.installer.is_refused(to, plain));
         let refused = refused.collect::<anyhow::Result<Vec<bool>>>()?;
-        let before = Mark::now(env)?;
+        let before = Mark::now(env.stack, env.fleet)?;
         stage.begin(&work)?;
         let (predicted, prediction) = self.predict(to)?;
         let refusals = refusals(&refused, &prediction);
         stage.ask(&mut work)?;
-        let switch = Mark::now(env)?;
+        let switch = Mark::now(env.stack, env.fleet)?;
         self.installer.switch(to, way)?;
         stage.ended(&work)?;
         self.quiet(switch.audit)?;
-        let after = Mark::now(env)?;
+        let after = Mark::now(env.stack, env.fleet)?;
         let marks = [before, switch, after];
         let nodes = marks.iter().flat_map(|mark| mark.nodes.clone()).collect();
         let [from, since, _] = marks.each_ref().map(|mark| mark.ironic);

@@ -10,26 +10,26 @@ use anyhow::Context;
 use serde_json::Value;
 
 use crate::claims::stack::Stack;
-use crate::lifecycle::env::TestEnv;
+use crate::lifecycle::fleet::Fleet;
 use crate::lifecycle::script::kinds::Kinds;
 use crate::pki::{ADMIN, AUTHORITY};
 use crate::products::machines::NAMESPACE;
 
 /// A moment: the lengths of the logs, the version of the server, and what was there.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Mark {
-    pub(super) audit: usize,
-    pub(super) ironic: usize,
-    pub(super) revision: u64,
+pub(in crate::lifecycle) struct Mark {
+    pub(in crate::lifecycle) audit: usize,
+    pub(in crate::lifecycle) ironic: usize,
+    pub(in crate::lifecycle) revision: u64,
     /// What each machine does and has.
-    pub(super) machines: BTreeMap<u64, MachineState>,
+    pub(in crate::lifecycle) machines: BTreeMap<u64, MachineState>,
     /// The host of each node of Ironic.
-    pub(super) nodes: BTreeMap<String, String>,
-    pub(super) secrets: BTreeMap<String, Secret>,
+    pub(in crate::lifecycle) nodes: BTreeMap<String, String>,
+    pub(in crate::lifecycle) secrets: BTreeMap<String, Secret>,
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Secret {
+pub(in crate::lifecycle) struct Secret {
     pub(super) uid: String,
     pub(super) content: String,
     pub(super) owners: Vec<Owner>,
@@ -37,7 +37,7 @@ pub(super) struct Secret {
 
 /// An owner reference.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Owner {
+pub(in crate::lifecycle) struct Owner {
     pub(super) uid: String,
     /// The group and the version of its kind.
     pub(super) api_version: String,
@@ -55,25 +55,24 @@ impl Owner {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct MachineState {
-    pub(super) power: String,
-    pub(super) boots: u64,
-    pub(super) writes: u64,
+pub(in crate::lifecycle) struct MachineState {
+    pub(in crate::lifecycle) power: String,
+    pub(in crate::lifecycle) boots: u64,
+    pub(in crate::lifecycle) writes: u64,
     /// The drives and what is in them.
-    pub(super) media: String,
-    pub(super) subscriptions: String,
+    pub(in crate::lifecycle) media: String,
+    pub(in crate::lifecycle) subscriptions: String,
     /// Of its BIOS.
-    pub(super) settings: String,
+    pub(in crate::lifecycle) settings: String,
 }
 
 impl Mark {
-    pub(super) fn now(env: &TestEnv<'_>) -> anyhow::Result<Self> {
-        let stack = env.stack;
+    pub(in crate::lifecycle) fn now(stack: &Stack, fleet: &Fleet) -> anyhow::Result<Self> {
         let secrets: Value = read(stack, "secrets")?;
         let length = fs::metadata(stack.places.log("audit"))?.len();
         let mut mark = Self {
             audit: usize::try_from(length)?,
-            ironic: env.fleet.mark()?,
+            ironic: fleet.mark()?,
             revision: secrets["metadata"]["resourceVersion"]
                 .as_str()
                 .and_then(|version| version.parse().ok())
@@ -88,7 +87,7 @@ impl Mark {
             };
             mark.secrets.insert(text(&secret["metadata"]["name"]), recorded);
         }
-        for machine in env.fleet.machine_states(stack)? {
+        for machine in fleet.machine_states(stack)? {
             let number = |member: &str| machine[member].as_u64().unwrap_or_default();
             let state = MachineState {
                 power: text(&machine["power"]),
@@ -101,7 +100,7 @@ impl Mark {
             mark.machines.insert(number("number"), state);
         }
         let own = format!("{NAMESPACE}~");
-        for node in env.fleet.nodes(stack)? {
+        for node in fleet.nodes(stack)? {
             if let Some(host) = node["name"].as_str().and_then(|name| name.strip_prefix(&own)) {
                 mark.nodes.insert(text(&node["uuid"]), host.to_owned());
             }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::features::{DISC, KEPT, LIVE, MOVED, SET, STEPS, STUCK, SUBSCRIBED, UNINSPECTED, VOLUMES};
 use super::products::Family;
 use super::release::GoRelease;
+use super::service::SERVICED;
 use super::work::{InFlight, PAIR, REBOOTED, REBUILT, RETUNED, SWITCHED};
 use crate::claims::stack::Stack;
 use crate::lifecycle::cluster::LONG;
@@ -23,11 +24,11 @@ use crate::wait::until;
 
 /// The slow inspection of all machines, on a machine with other work.
 pub(super) const LIMIT: Duration = Duration::from_secs(1500);
-pub(super) const MACHINES: usize = 42;
+pub(super) const MACHINES: usize = 43;
 /// Machines that the cluster may use: those of the label.
 pub(super) const OF_CLUSTER: [u64; 5] = [1, 2, 3, 4, 5];
 /// Machines that run what the suite does not simulate.
-pub(super) const PROVISIONED: [u64; 12] = [7, 9, 10, 11, 17, 18, 22, 24, DISC, SUBSCRIBED, STUCK, MOVED];
+pub(super) const PROVISIONED: [u64; 13] = [7, 9, 10, 11, 17, 18, 22, 24, DISC, SUBSCRIBED, STUCK, MOVED, SERVICED];
 /// The same without an image on the disk.
 const DEPLOYED: [u64; 2] = [LIVE, STEPS];
 /// Its consumer is a HostClaim, a kind that only newer Go managers serve; otherwise it is available.
@@ -45,7 +46,7 @@ const AVAILABLE: u64 = 14;
 const AVAILABLE_OFF: u64 = 15;
 /// It has no BMC.
 const UNMANAGED: u64 = 23;
-const REBOOT: &str = "reboot.metal3.io";
+pub(super) const REBOOT: &str = "reboot.metal3.io";
 
 /// Milliseconds for a boot and for a step of the agent, so that a switch meets work in flight.
 pub(super) const BOOT_DELAY: u64 = 5000;
@@ -243,6 +244,7 @@ impl Stage<'_> {
         self.all("hosts to be provisioned", "provisioned", &provisioned)?;
         self.are_prepared()?;
         self.use_features()?;
+        self.allow_services()?;
         self.pause_in_move()?;
         self.break_machines()?;
         self.annotate(DETACHED, "baremetalhost.metal3.io/detached")?;
@@ -318,9 +320,17 @@ impl Stage<'_> {
     /// Asks for what takes less time than the prediction, so that it is in flight too.
     pub(super) fn ask(&self, work: &mut InFlight) -> anyhow::Result<()> {
         work.remediated = Some(self.begin_remediation()?);
-        self.volume(REBUILT, work.volume)?;
+        if let Some(turbo) = work.serviced {
+            self.ask_for_service(turbo)?;
+        }
+        // One after the other: settings take less time than volumes, and may be there when the switch begins.
         self.tune(RETUNED, work.turbo)?;
-        self.all("hosts to be prepared", "preparing", &[REBUILT, RETUNED])?;
+        self.all("a host to get its settings", "preparing", &[RETUNED])?;
+        self.volume(REBUILT, work.volume)?;
+        self.all("a host to get its volume", "preparing", &[REBUILT])?;
+        if work.serviced.is_some() {
+            self.is_in_service()?;
+        }
         self.annotate(REBOOTED, REBOOT)?;
         self.patch(SWITCHED, &json!({"spec": {"online": work.online}}))
     }
@@ -330,6 +340,9 @@ impl Stage<'_> {
         self.reached("the work in flight to end", &work.ends())?;
         self.has_volume(REBUILT, work.volume)?;
         self.is_tuned(RETUNED, work.turbo)?;
+        if let Some(turbo) = work.serviced {
+            self.is_serviced(turbo)?;
+        }
         self.end_remediation()?;
         until(LONG, "running machines to do what was asked", || {
             let hosts = list(self.stack(), NAMESPACE, "baremetalhosts")?;

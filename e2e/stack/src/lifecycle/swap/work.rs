@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::service::SERVICED;
 use super::stage::host;
 
 pub(super) const REBOOTED: u64 = 22;
@@ -43,6 +44,8 @@ pub(super) struct InFlight {
     pub(super) volume: u32,
     /// The new setting of a BIOS.
     pub(super) turbo: &'static str,
+    /// The new setting of the BIOS of a running machine, where the Go manager was asked for a service: this program begins none.
+    pub(super) serviced: Option<&'static str>,
     /// The machine of a worker whose Node stopped answering; known when it did.
     pub(super) remediated: Option<u64>,
 }
@@ -63,6 +66,7 @@ impl InFlight {
             online: !is_even,
             volume: if is_even { 30 } else { 20 },
             turbo: if is_even { "Enabled" } else { "Disabled" },
+            serviced: is_even.then(|| if turn.is_multiple_of(4) { "Disabled" } else { "Enabled" }),
             remediated: None,
         }
     }
@@ -80,14 +84,16 @@ impl InFlight {
             (REBOOTED, "reboot annotation"),
             (SWITCHED, if self.online { "power on" } else { "power off" }),
         ];
+        let serviced = self.serviced.map(|_| (SERVICED, "service: BIOS settings"));
         let remediated = self.remediated.map(|number| (number, "remediation: power off and on"));
-        always.into_iter().chain(remediated).collect()
+        always.into_iter().chain(serviced).chain(remediated).collect()
     }
 
     /// Hosts of which something is asked after the prediction, which cannot name them.
     pub(super) fn asked_late(&self) -> Vec<u64> {
         [REBUILT, RETUNED, REBOOTED, SWITCHED]
             .into_iter()
+            .chain(self.serviced.map(|_| SERVICED))
             .chain(self.remediated)
             .collect()
     }
@@ -106,6 +112,7 @@ impl InFlight {
             (SWITCHED, Some("provisioned")),
         ]
         .into_iter()
+        .chain(self.serviced.map(|_| (SERVICED, Some("provisioned"))))
         .chain(self.remediated.map(|number| (number, Some("provisioned"))))
         .map(|(number, state)| (host(number), state))
         .collect()

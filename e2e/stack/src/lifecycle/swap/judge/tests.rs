@@ -3,6 +3,7 @@ use serde_json::json;
 use super::super::record::{MachineState, Owner, Secret};
 use super::*;
 use crate::lifecycle::swap::stage::stops;
+use crate::lifecycle::swap::work::RETUNED;
 
 /// A switch in which nothing happens except what was ordered.
 pub(super) fn quiet() -> Turn {
@@ -35,7 +36,7 @@ pub(super) fn quiet() -> Turn {
     };
     let provisioned = turn.work.provisioned;
     add_failed(&mut turn);
-    add_preparing(&mut turn);
+    add_in_flight(&mut turn);
     for number in [7, 14, provisioned] {
         for (mark, writes) in [(0, 0), (2, u64::from(number == provisioned))] {
             let state = MachineState {
@@ -67,12 +68,11 @@ pub(super) fn quiet() -> Turn {
     turn
 }
 
-/// The hosts that are prepared during the switch.
-fn add_preparing(turn: &mut Turn) {
+/// The hosts that are prepared and serviced during the switch.
+fn add_in_flight(turn: &mut Turn) {
     let preparing = json!({"provisioning": {"state": "preparing"}});
-    for number in [REBUILT, RETUNED] {
-        add_with(turn, number, 15, json!({}), preparing.clone());
-    }
+    add_with(turn, REBUILT, 15, json!({}), preparing);
+    add_with(turn, SERVICED, 15, json!({}), json!({"operationalStatus": "servicing"}));
 }
 
 /// The hosts that fail for ever, with their errors.
@@ -430,10 +430,23 @@ fn remediated_machine_boots_once_and_gets_power_orders_only() {
 
 #[test]
 fn host_that_is_asked_after_the_prediction_is_no_surprise() {
-    for number in [REBUILT, RETUNED] {
+    for number in [REBUILT, RETUNED, SERVICED] {
         let mut turn = quiet();
         turn.orders.push(order(number, Verb::Provision));
         assert!(broken(&turn).is_empty(), "{number}: {:?}", broken(&turn));
+    }
+}
+
+/// Otherwise the switch does not show that it is continued.
+#[test]
+fn work_that_ended_before_the_switch_was_not_in_flight() {
+    for (number, status) in [
+        (REBUILT, json!({"provisioning": {"state": "available"}})),
+        (SERVICED, json!({"operationalStatus": "OK"})),
+    ] {
+        let mut turn = quiet();
+        add_with(&mut turn, number, 16, json!({}), status);
+        assert_eq!(broken(&turn), ["work_in_flight_is_not_begun_again"], "{number}");
     }
 }
 
