@@ -281,6 +281,28 @@ e2e-chart: stack-tools release program chart ## install, upgrade, roll back and 
 	@helm=$$($(STACK) tool helm) && $(STACK) charts --release $(RELEASE) --binary $(PROGRAM) --charts "$(CHARTS)" --helm "$$helm" \
 	  --ironic e2e/ironic/ironic.sh --labhosts $(CARGO_BIN)/labhosts
 
+# PREVIOUS: the commit of the release to upgrade from and to roll back to; its program and charts are built once, and kept by commit.
+PREVIOUS ?= $(shell sed -n 's/^Upgraded from: `\([0-9a-f]*\)`$$/\1/p' docs/releasing.md)
+PREVIOUS_HOME = $(CACHE)/previous/$(PREVIOUS)
+PREVIOUS_IMAGE = localhost/metal3/capm3-previous:dev
+.PHONY: previous e2e-previous
+previous: tools ## build the release before this one, of the commit PREVIOUS
+	@test -n "$(PREVIOUS)" || { echo "docs/releasing.md names no commit to upgrade from: set PREVIOUS" >&2; exit 1; }
+	@test -e "$(PREVIOUS_HOME)/capm3" || { rm -rf "$(PREVIOUS_HOME)" && mkdir -p "$(PREVIOUS_HOME)" && cd "$(PREVIOUS_HOME)" && \
+	  echo "building the previous release, $(PREVIOUS)" && git clone --quiet --no-checkout "$(CURDIR)" source && \
+	  git -C source checkout --quiet "$(PREVIOUS)" && \
+	  env -u MAKEFLAGS -u MFLAGS CARGO_TARGET_DIR="$(CACHE)/previous/target" $(MAKE) --silent -C source program chart PROFILE=dev \
+	    IMAGE=$(PREVIOUS_IMAGE) CHARTS="$(PREVIOUS_HOME)/charts" && \
+	  cp "$(CACHE)/previous/target/$(TRIPLE)/debug/capm3" capm3 && rm -rf source; }
+e2e-previous: STACK_NAME = previous
+e2e-previous: PROFILE = dev
+e2e-previous: stack-tools previous release program chart ## upgrade the previous release to this one and roll back with the real Helm, while hosts of a real Ironic are in flight (PREVIOUS)
+	@e2e/ironic/ironic.sh python >/dev/null
+	@cargo build --quiet --locked --bin labhosts
+	@helm=$$($(STACK) tool helm) && $(STACK) previous --release $(RELEASE) --binary $(PROGRAM) --charts "$(CHARTS)" --helm "$$helm" \
+	  --previous-charts "$(PREVIOUS_HOME)/charts" --previous-binary "$(PREVIOUS_HOME)/capm3" \
+	  --ironic e2e/ironic/ironic.sh --labhosts $(CARGO_BIN)/labhosts
+
 # WRITE=1: write what was seen into docs/install.md, instead of comparing it. ONLY: a part of the names of claims.
 .PHONY: e2e-install
 e2e-install: STACK_NAME = install
@@ -494,7 +516,8 @@ RELEASE ?= $(or $(CARGO_TARGET_DIR),target)/manifests
 # PROGRAM: the content of the image, one static file. PROFILE=dev skips optimisation, which takes longest.
 ARCH ?= amd64
 PROFILE ?= dist
-PROGRAM = $(or $(CARGO_TARGET_DIR),target)/$(if $(filter arm64,$(ARCH)),aarch64,x86_64)-unknown-linux-gnu/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/capm3
+TRIPLE = $(if $(filter arm64,$(ARCH)),aarch64,x86_64)-unknown-linux-gnu
+PROGRAM = $(or $(CARGO_TARGET_DIR),target)/$(TRIPLE)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))/capm3
 .PHONY: release program
 program: tools ## build the program of the image, static (ARCH=amd64, PROFILE=dist)
 	@$(XTASK) program $(ARCH) --profile $(PROFILE)

@@ -108,6 +108,8 @@ enum Command {
     Lifecycle(lifecycle::Options),
     /// Prove the suite of the Helm charts on a fresh stack: hosts of a real Ironic, and the real helm.
     Charts(lifecycle::charts::Options),
+    /// Prove the suite of the release before this one on a fresh stack: an upgrade from it and back, with hosts in flight.
+    Previous(lifecycle::previous::Options),
     /// Prove the suite of an installation on a fresh stack: the lines of README.md, and what wrong inputs look like.
     Installation(lifecycle::installation::Options),
     /// Switch a live installation of the Go managers to this project's and back, and judge what happened.
@@ -155,6 +157,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Products(options) => products::prove(&places, &options),
         Command::Lifecycle(options) => lifecycle::prove(&places, &options),
         Command::Charts(options) => lifecycle::charts::prove(&places, &options),
+        Command::Previous(options) => lifecycle::previous::prove(&places, &options),
         Command::Installation(options) => lifecycle::installation::prove(&places, &options),
         Command::Swap(options) => lifecycle::swap::prove(&places, &options),
         Command::Scenarios(options) => lifecycle::script::prove(&places, &options),

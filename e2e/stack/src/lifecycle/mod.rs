@@ -32,6 +32,7 @@ mod mirror;
 mod other_providers;
 mod phases;
 mod plugin;
+pub(crate) mod previous;
 mod reader;
 mod remediation;
 mod report;
