@@ -28,7 +28,7 @@ use super::index::HostIndex;
 use super::refusals::Refusals;
 use super::served_by::ServedBy;
 use crate::facts::{NodeFreshness, OUTAGE_THRESHOLD, Outage, OutageKind};
-use crate::ironics::{FOR_SEAT, Name, Seat, Seats, keys_of};
+use crate::ironics::{FOR_SEAT, Name, Place, Seats, keys_of};
 
 /// Buffered feed events. The feed waits when the buffer is full.
 const EVENT_BUFFER: usize = 1000;
@@ -37,14 +37,6 @@ const VIRTUAL_MEDIA: &str = "virtual-media";
 
 /// The wait for the nodes of an Ironic.
 pub(super) const FOR_LIST: &str = "the nodes of its Ironic are listed";
-
-/// Whether a host may be reconciled now.
-pub(super) enum Place {
-    /// Yes, while the seat is held. `None`: this is the only Ironic.
-    Taken(Option<Seat>),
-    /// The host is enqueued at the end of this wait.
-    None(&'static str),
-}
 
 /// One Ironic. Clones share it.
 #[derive(Clone)]

@@ -55,7 +55,7 @@ use metal3_runtime::write::Writer;
 
 use crate::action::{Count, Plan};
 use crate::facts::{AgentImage, Facts, Read};
-use crate::ironics::{self, Ironics};
+use crate::ironics::{self, Ironics, Place};
 use crate::names::wait_reason::OBJECT_UNREADABLE;
 use crate::needs::Hosts;
 use crate::plan::{plan, wait};
@@ -78,7 +78,7 @@ use erasing::Erasing;
 pub(crate) use erasing::shows_removal;
 use firmware_records::FirmwareRecords;
 use index::{HostIndex, jitter};
-use ironic_session::{IronicSession, Place};
+use ironic_session::IronicSession;
 use machines::Machines;
 use metrics::HostMetrics;
 use observations::Observations;

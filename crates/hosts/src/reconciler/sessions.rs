@@ -8,9 +8,9 @@ use metal3_runtime::cache::{Key, SharedCache};
 use metal3_runtime::plan::Observed;
 use tokio_util::sync::CancellationToken;
 
-use super::ironic_session::{FOR_LIST, IronicSession, Place, SessionParts};
+use super::ironic_session::{FOR_LIST, IronicSession, SessionParts};
 use super::observations::Observations;
-use crate::ironics::{self, Ironics, Located, Name, Names, Seats, Wish, choose};
+use crate::ironics::{self, Ironics, Located, Name, Names, Place, Seats, Wish, choose};
 
 /// All of them, in the order of their names. Clones share them.
 #[derive(Clone)]
