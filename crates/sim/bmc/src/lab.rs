@@ -164,6 +164,14 @@ impl Lab {
     }
 
     fn perform(self: &Arc<Self>, host: &Arc<Host>, state: &mut State, effect: Effect) {
+        if let Effect::Fetch { task, url } = effect {
+            let (lab, host) = (Arc::clone(self), Arc::clone(host));
+            self.tasks.spawn(async move {
+                let file = lab.fetch_firmware(&url).await;
+                host.lock().machine.firmware.read(task, file);
+            });
+            return;
+        }
         state.boot.cancel();
         state.agent = None;
         if let Effect::Boot { boot, iso } = effect {
@@ -200,6 +208,15 @@ impl Lab {
             }
             Err(error) => self.log(host.number, &format!("cannot keep {iso}: {error}")),
         }
+    }
+
+    /// The text of a file of firmware, which takes as long as a step.
+    async fn fetch_firmware(&self, url: &str) -> Result<String, String> {
+        sleep(self.timing.step).await;
+        let answer = self.client.get(url).timeout(REQUEST_TIMEOUT).send().await;
+        let answer = answer.and_then(reqwest::Response::error_for_status);
+        let text = async { answer?.text().await };
+        text.await.map_err(|error| format!("the file cannot be read: {error}"))
     }
 
     async fn fetch_iso(&self, number: Number, iso: &str) -> Option<Vec<u8>> {

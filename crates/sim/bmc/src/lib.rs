@@ -21,6 +21,7 @@ pub mod disk;
 #[cfg(feature = "lab")]
 pub mod endpoint;
 pub mod fault;
+pub mod firmware;
 pub mod identity;
 #[cfg(feature = "lab")]
 pub mod image;

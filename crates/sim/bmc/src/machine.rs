@@ -12,6 +12,7 @@ use crate::{
     bios::Settings,
     disk::{Content, Disk, Written},
     fault::{Fault, Faults},
+    firmware::Firmware,
     identity::Number,
     profile::Profile,
 };
@@ -150,6 +151,13 @@ pub enum Effect {
         /// The address of the ISO.
         iso: String,
     },
+    /// Read this file of firmware for the BMC.
+    Fetch {
+        /// The number of the task.
+        task: u64,
+        /// The address of the file.
+        url: String,
+    },
 }
 
 /// One machine.
@@ -179,6 +187,8 @@ pub struct Machine {
     pub agent: Option<AgentImage>,
     /// The settings of the BIOS.
     pub settings: Settings,
+    /// What was updated.
+    pub firmware: Firmware,
     /// The indicator LED.
     pub indicator: String,
     /// How often it was started, whatever it booted.
@@ -213,6 +223,7 @@ impl Machine {
             running: Running::Nothing,
             agent: None,
             settings: Settings::default(),
+            firmware: Firmware::default(),
             indicator: "Off".into(),
             boots: 0,
             writes: 0,
@@ -234,11 +245,17 @@ impl Machine {
         self.pending.map(|(at, _)| at)
     }
 
-    /// Applies the change that is due.
+    /// Begins to read files of firmware, and applies the power change that is due.
     pub fn settle(&mut self, now: At) -> Vec<Effect> {
-        let Some((_, reset)) = self.pending.take_if(|(at, _)| *at <= now) else {
-            return Vec::new();
-        };
+        let unread = self.firmware.take_unread().into_iter();
+        let mut effects: Vec<Effect> = unread.map(|(task, url)| Effect::Fetch { task, url }).collect();
+        if let Some((_, reset)) = self.pending.take_if(|(at, _)| *at <= now) {
+            effects.extend(self.apply(reset));
+        }
+        effects
+    }
+
+    fn apply(&mut self, reset: Reset) -> Vec<Effect> {
         match (reset, self.power) {
             (Reset::ForceOff | Reset::GracefulShutdown, Power::On) => {
                 self.power = Power::Off;
@@ -260,6 +277,7 @@ impl Machine {
         if !self.faults.has(Fault::SettingsStuck) {
             self.settings.boot();
         }
+        self.firmware.boot();
         let from_cd = self.boot.enabled != "Disabled" && self.boot.target == "Cd";
         let from_net = self.boot.enabled != "Disabled" && matches!(self.boot.target.as_str(), "Pxe" | "UefiHttp");
         if self.boot.enabled == "Once" {

@@ -1,7 +1,7 @@
 //! The BMC: one Redfish service for one machine, as a function from a request to a response.
 //!
-//! It supports the resources and actions of Ironic's `redfish` hardware type. Unsupported features (firmware,
-//! RAID, secure boot) answer 501 with the reason, never a false success.
+//! It supports the resources and actions of Ironic's `redfish` hardware type. Unsupported features (RAID,
+//! secure boot) answer 501 with the reason, never a false success.
 
 mod bios;
 mod chassis;
@@ -10,6 +10,7 @@ mod media;
 mod session;
 mod storage;
 mod system;
+mod update;
 
 use std::time::Duration;
 
@@ -182,14 +183,12 @@ impl Bmc<'_> {
             (Verb::Delete, ["SessionService", "Sessions", session]) => self.sessions.close(session),
             (Verb::Get, ["Systems"]) => Answer::ok(collection("ComputerSystem", "/redfish/v1/Systems", [id])),
             (_, ["Systems", system, rest @ ..]) if *system == id => self.system(request, rest, now),
-            (Verb::Get, ["Managers" | "Chassis" | "UpdateService", ..]) => {
-                found(chassis::answer(self.machine, path), request)
-            }
+            (Verb::Get, ["Managers" | "Chassis", ..]) => found(chassis::answer(self.machine, path), request),
             (Verb::Patch, ["Managers", manager]) if *manager == id => Answer::unsupported("changes of the BMC itself"),
-            (Verb::Post | Verb::Patch, ["UpdateService", ..]) => Answer::unsupported("firmware updates"),
+            (_, ["UpdateService", rest @ ..]) => update::answer(self.machine, request, rest),
             (Verb::Get, ["Registries", rest @ ..]) => found(bios::registries(self.machine, rest), request),
             (_, ["EventService", rest @ ..]) => events::answer(self.machine, request, rest),
-            (_, ["TaskService", ..]) => Answer::unsupported("tasks"),
+            (Verb::Get, ["TaskService", rest @ ..]) => found(update::tasks(self.machine, rest), request),
             _ => Answer::not_found(request.path),
         }
     }

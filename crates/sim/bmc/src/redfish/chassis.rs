@@ -1,9 +1,9 @@
-//! The BMC, the chassis with its network adapters, and the firmware inventory.
+//! The BMC, and the chassis with its network adapters.
 
 use serde_json::{Value, json};
 
 use super::collection;
-use crate::machine::Machine;
+use crate::{firmware::bmc_version, machine::Machine};
 
 pub(super) fn answer(machine: &Machine, path: &[&str]) -> Option<Value> {
     let id = machine.number.uuid();
@@ -18,37 +18,7 @@ pub(super) fn answer(machine: &Machine, path: &[&str]) -> Option<Value> {
             &format!("/redfish/v1/Chassis/{id}/NetworkAdapters"),
             [],
         ),
-        ["UpdateService"] => json!({
-            "@odata.id": "/redfish/v1/UpdateService",
-            "@odata.type": "#UpdateService.v1_8_0.UpdateService",
-            "Id": "UpdateService",
-            "Name": "Update service",
-            "ServiceEnabled": false,
-            "FirmwareInventory": { "@odata.id": "/redfish/v1/UpdateService/FirmwareInventory" },
-        }),
-        ["UpdateService", "FirmwareInventory"] => {
-            let members = ["BIOS".to_owned(), "BMC".to_owned()];
-            collection(
-                "SoftwareInventory",
-                "/redfish/v1/UpdateService/FirmwareInventory",
-                members,
-            )
-        }
-        ["UpdateService", "FirmwareInventory", "BIOS"] => firmware("BIOS", &machine.profile.vendor.firmware.version),
-        ["UpdateService", "FirmwareInventory", "BMC"] => firmware("BMC", &machine.profile.bmc_version),
         _ => return None,
-    })
-}
-
-fn firmware(name: &str, version: &str) -> Value {
-    json!({
-        "@odata.id": format!("/redfish/v1/UpdateService/FirmwareInventory/{name}"),
-        "@odata.type": "#SoftwareInventory.v1_3_0.SoftwareInventory",
-        "Id": name,
-        "Name": name,
-        "Version": version,
-        "Updateable": false,
-        "Status": { "State": "Enabled", "Health": "OK" },
     })
 }
 
@@ -61,7 +31,7 @@ fn bmc(machine: &Machine, id: &str) -> Value {
         "Name": "Lab BMC",
         "ManagerType": "BMC",
         "Model": "Lab BMC",
-        "FirmwareVersion": machine.profile.bmc_version,
+        "FirmwareVersion": bmc_version(machine),
         "PowerState": "On",
         "Status": { "State": "Enabled", "Health": "OK" },
         "VirtualMedia": { "@odata.id": format!("/redfish/v1/Systems/{id}/VirtualMedia") },

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Answer, collection};
 use crate::{
+    firmware::bios_version,
     machine::{At, Machine, Reset},
     profile::Architecture,
 };
@@ -39,6 +40,7 @@ pub(super) fn root(uuid: &str) -> Value {
         "UpdateService": link("UpdateService"),
         "EventService": link("EventService"),
         "Registries": link("Registries"),
+        "Tasks": link("TaskService"),
         "Links": { "Sessions": link("SessionService/Sessions") },
     })
 }
@@ -57,7 +59,7 @@ pub(super) fn system(machine: &Machine) -> Value {
         "Manufacturer": machine.profile.vendor.manufacturer,
         "Model": machine.profile.vendor.product,
         "SerialNumber": machine.number.serial(),
-        "BiosVersion": machine.profile.vendor.firmware.version,
+        "BiosVersion": bios_version(machine),
         "PowerState": machine.power,
         "IndicatorLED": machine.indicator,
         "Status": healthy(),

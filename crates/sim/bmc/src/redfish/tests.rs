@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     fault::Faults,
     identity::Number,
-    machine::{Power, Running},
+    machine::{Effect, Power, Running},
     profile::{BUILT_IN, parse},
 };
 
@@ -214,13 +214,43 @@ fn unsupported_features_answer_501() {
         (Verb::Post, "/redfish/v1/Systems/{id}/Bios/Actions/Bios.ChangePassword"),
         (Verb::Patch, "/redfish/v1/Systems/{id}/SecureBoot"),
         (Verb::Post, "/redfish/v1/Systems/{id}/Storage/1/Volumes"),
-        (
-            Verb::Post,
-            "/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate",
-        ),
     ] {
         assert_eq!(lab.ask(verb, path, &json!({})).status, 501, "{path}");
     }
+}
+
+#[test]
+fn update_is_a_task_that_the_next_boot_ends() {
+    const UPDATE: &str = "/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate";
+    let mut lab = lab();
+    for body in [json!({}), json!({ "ImageURI": "ftp://files/bios" })] {
+        assert_eq!(lab.ask(Verb::Post, UPDATE, &body).status, 400, "{body}");
+    }
+    let made = lab.ask(
+        Verb::Post,
+        UPDATE,
+        &json!({ "ImageURI": "http://files/bios", "TransferProtocol": "HTTP" }),
+    );
+    assert_eq!(made.status, 202);
+    let task = made.location.unwrap();
+    assert_eq!(lab.get(&task)["TaskState"], "Running");
+    let fetch = Effect::Fetch {
+        task: 1,
+        url: "http://files/bios".to_owned(),
+    };
+    assert_eq!(lab.machine.settle(Duration::ZERO), [fetch]);
+    lab.machine.firmware.read(1, Ok("lab-firmware bios 9.9".to_owned()));
+    assert_eq!(lab.get(&task)["TaskState"], "Starting");
+    lab.machine.firmware.boot();
+    assert_eq!(lab.get(&task)["TaskState"], "Completed");
+    let system = format!("/redfish/v1/Systems/{}", Number(1).uuid());
+    for (path, member) in [
+        (system.as_str(), "BiosVersion"),
+        ("/redfish/v1/UpdateService/FirmwareInventory/BIOS", "Version"),
+    ] {
+        assert_eq!(lab.get(path)[member], "9.9", "{path}");
+    }
+    assert_eq!(lab.get("/redfish/v1/TaskService/Tasks")["Members@odata.count"], 1);
 }
 
 #[test]
