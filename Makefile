@@ -240,6 +240,12 @@ host-bios: rust ## change BIOS settings on its own real Ironic, with a kill afte
 	@cargo build --quiet --locked --bin capm3 --bin labhosts --bin host-life
 	@$(OWN_IRONIC) && $(CARGO_BIN)/host-life --level 3 --bios --port 27573 --patience 900
 
+.PHONY: host-updates
+host-updates: INSTANCE = updates
+host-updates: rust ## update the firmware of a machine on its own real Ironic, with a kill after each change
+	@cargo build --quiet --locked --bin capm3 --bin labhosts --bin host-life
+	@$(OWN_IRONIC) && $(CARGO_BIN)/host-life --level 3 --updates --port 27583 --patience 900
+
 # SCENARIO: one or several of live-iso, data-image, subscription, fast-inspection, named-agent, redirect, oci, deploy-step,
 # architectures; default: all.
 .PHONY: e2e-hosts-images
