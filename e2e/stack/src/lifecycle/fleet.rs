@@ -94,6 +94,8 @@ pub(crate) struct Fleet {
     pub(crate) authority: PathBuf,
     /// The address of Ironic's file server.
     files: String,
+    /// Its folder.
+    root: PathBuf,
     /// Ironic's log, with a line per request.
     pub(crate) log: PathBuf,
     /// The machines as described by `labhosts`.
@@ -171,6 +173,7 @@ impl Fleet {
             lab: Endpoint::of(&lab, "control_url")?,
             authority,
             files: url,
+            root: root.into(),
             log: PathBuf::from(text(&document, "log")?),
             machines: lab["machines"].as_array().cloned().unwrap_or_default(),
             images,
@@ -206,6 +209,13 @@ impl Fleet {
     pub(crate) fn image(&self, url: &str) -> anyhow::Result<&[u8]> {
         let image = self.images.get(url).with_context(|| format!("no image is at {url}"))?;
         Ok(image)
+    }
+
+    /// Offers a file of firmware for a component of the machines, and returns its address.
+    pub(super) fn offer_firmware(&self, component: &str, version: &str) -> anyhow::Result<String> {
+        let file = format!("{component}-{version}");
+        fs::write(self.root.join(&file), format!("lab-firmware {component} {version}\n"))?;
+        Ok(format!("{}/{file}", self.files))
     }
 
     /// The current length of Ironic's log.

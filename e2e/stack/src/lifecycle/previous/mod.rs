@@ -4,7 +4,7 @@
 mod judge;
 mod work;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
@@ -222,7 +222,7 @@ impl Suite<'_> {
         let audit = String::from_utf8_lossy(audit.get(changed.audit..after.audit).unwrap_or_default()).into_owned();
         let happened = Happened {
             orders: logs::orders(&log, &nodes),
-            begun: logs::begun(&log, &nodes),
+            begun: logs::begun(&log, &nodes, &BTreeSet::new()).times,
             writes: logs::writes(&audit),
             machines: [before.machines, after.machines],
             kept: [kept, self.kept(work)?],

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::first::First;
 use super::identity::{changed, identity};
-use super::logs::{Order, Verb, Write};
+use super::logs::{Begun, Order, Verb, Write};
 use super::managers::Way;
 use super::plain::Refusal;
 use super::products::{Family, products};
@@ -22,7 +22,8 @@ use super::record::{Mark, Owner, Secret, Version, Versions};
 use super::release::GoRelease;
 use super::service::SERVICED;
 use super::stage::{FAILED, MACHINES, OF_CLUSTER, host};
-use super::work::{InFlight, REBOOTED, REBUILT, SWITCHED};
+use super::updates::UPDATED;
+use super::work::{InFlight, REBOOTED, REBUILT, RETUNED, SWITCHED};
 use crate::claim::Proof;
 
 /// Longer than a lease that ends without being released. It holds for a way back with `hand-back` too, before which all
@@ -54,7 +55,7 @@ pub(super) struct Turn {
     /// What all managers did since the prediction began: the old one goes on until the switch.
     pub(super) since_prediction: Seen,
     /// Work that began since it was ordered.
-    pub(super) begun: BTreeMap<(String, String), usize>,
+    pub(super) begun: Begun,
     /// Writes since the work was ordered, and since the switch began.
     pub(super) writes: [Vec<Write>; 2],
     /// Requests for Leases since the switch began.
@@ -225,9 +226,20 @@ impl Turn {
         let failed: Vec<String> = FAILED.iter().map(|(number, _)| host(*number)).collect();
         let again = self
             .begun
+            .times
             .iter()
             .filter(|((host, _), number)| **number > 1 && !failed.contains(host));
+        // A preparation of a free machine, and a service, until the Go manager has read what they brought.
+        let repeated = |(host, state): &(String, String)| {
+            let is_repeated = [RETUNED, REBUILT, UPDATED, SERVICED]
+                .iter()
+                .any(|number| *host == self::host(*number));
+            is_repeated && ["cleaning", "servicing"].contains(&state.as_str())
+        };
+        let by_go = self.begun.by_go_again.iter();
+        let by_go = by_go.filter(|(work, _)| !failed.contains(&work.0) && !repeated(work));
         let mut violations: Vec<String> = again
+            .chain(by_go)
             .map(|((host, state), number)| format!("{host}: {state} {number} times"))
             .collect();
         let serviced = self
@@ -249,11 +261,21 @@ impl Turn {
             (self.work.provisioned, "deploying"),
             (self.work.inspected, "inspecting"),
         ] {
-            if !self.begun.contains_key(&(host(number), state.to_owned())) {
+            if !self.begun.times.contains_key(&(host(number), state.to_owned())) {
                 violations.push(format!("{}: no {state} is in the log", host(number)));
             }
         }
-        none(violations, format!("{} pieces of work", self.begun.len()))
+        let repeated: usize = self.begun.by_go_again.values().sum();
+        let begun = self.begun.times.len();
+        none(
+            violations,
+            match repeated {
+                0 => format!("{begun} pieces of work"),
+                _ => {
+                    format!("{begun} pieces of work; the Go manager repeated a cleaning or a service {repeated} times")
+                }
+            },
+        )
     }
 
     fn obeyed(&self) -> Proof {

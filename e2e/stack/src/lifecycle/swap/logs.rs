@@ -1,6 +1,6 @@
 //! Reads Ironic's log and the audit log. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
@@ -84,9 +84,19 @@ fn order(line: &str, nodes: &BTreeMap<String, String>) -> Option<Order> {
 }
 
 /// The states in which work begins, each with its number of times, by host.
-pub(in crate::lifecycle) fn begun(log: &str, nodes: &BTreeMap<String, String>) -> BTreeMap<(String, String), usize> {
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(in crate::lifecycle) struct Begun {
+    pub(in crate::lifecycle) times: BTreeMap<(String, String), usize>,
+    /// What a Go manager begins after it was begun, and how often. It cleans and services again until it has read the settings.
+    pub(in crate::lifecycle) by_go_again: BTreeMap<(String, String), usize>,
+}
+
+/// The work that begins in a log. `go`: the addresses of Go managers.
+pub(in crate::lifecycle) fn begun(log: &str, nodes: &BTreeMap<String, String>, go: &BTreeSet<String>) -> Begun {
     const BEGINS: [&str; 4] = ["deploying", "cleaning", "inspecting", "servicing"];
-    let mut begun = BTreeMap::new();
+    // The state changes before the response is logged, both with the name of the request.
+    let by_go: BTreeSet<&str> = log.lines().filter_map(|line| ordered(line, go)).collect();
+    let mut begun = Begun::default();
     for line in log.lines() {
         let Some((before, rest)) = line.split_once(" moved to provision state \"") else {
             continue;
@@ -100,10 +110,31 @@ pub(in crate::lifecycle) fn begun(log: &str, nodes: &BTreeMap<String, String>) -
         // A step that reboots the machine continues the same work.
         let continues = from.is_some_and(|from| from.ends_with(" wait") || from == "wait call-back");
         if let Some(host) = nodes.get(node).filter(|_| BEGINS.contains(&state) && !continues) {
-            *begun.entry((host.clone(), state.to_owned())).or_default() += 1;
+            let work = (host.clone(), state.to_owned());
+            let is_again =
+                begun.times.contains_key(&work) && request_name(line).is_some_and(|name| by_go.contains(name));
+            let times = if is_again {
+                &mut begun.by_go_again
+            } else {
+                &mut begun.times
+            };
+            *times.entry(work).or_default() += 1;
         }
     }
     begun
+}
+
+/// The name of the request for which Ironic wrote a line.
+fn request_name(line: &str) -> Option<&str> {
+    let (_, rest) = line.split_once(" req-")?;
+    rest.split(' ').next()
+}
+
+/// The name of a request for a transition that one of these clients sent.
+fn ordered<'a>(line: &'a str, clients: &BTreeSet<String>) -> Option<&'a str> {
+    let (_, rest) = line.split_once("] ").filter(|_| line.contains("/states/provision"))?;
+    let client = rest.split(' ').next()?;
+    clients.contains(client).then(|| request_name(line)).flatten()
 }
 
 /// A successful request, mostly a write.
@@ -289,11 +320,43 @@ mod tests {
             line("deploying", "wait call-back"),
             line("wait call-back", "deploying"),
         ];
-        let begun = begun(&log.concat(), &nodes());
+        let begun = begun(&log.concat(), &nodes(), &BTreeSet::new());
         assert_eq!(
-            begun,
+            begun.times,
             BTreeMap::from([(("host-7".to_owned(), "deploying".to_owned()), 1)])
         );
+    }
+
+    /// The first order is one of any manager; later ones of a Go manager are apart.
+    #[test]
+    fn what_a_go_manager_begins_again_is_counted_apart() {
+        let order = |request: &str, client: &str| {
+            format!(
+                "x INFO ironic [None req-{request} admin - - - - -] Node 306475c3 moved to provision state \"cleaning\" from state \
+                 \"manageable\"; target provision state is \"a\"\nx INFO ironic.api [None req-{request} admin - - - - -] {client} - PUT \
+                 /v1/nodes/306475c3/states/provision - 202 (1ms)\n"
+            )
+        };
+        let go = BTreeSet::from(["10.0.0.9".to_owned()]);
+        for (clients, times, again) in [
+            (["10.0.0.9", "10.0.0.9", "10.0.0.9"], 1, 2),
+            (["10.0.0.9", "10.0.0.9", "10.0.0.7"], 2, 1),
+            (["10.0.0.7", "10.0.0.9", "10.0.0.9"], 1, 2),
+            (["10.0.0.7", "10.0.0.7", "10.0.0.7"], 3, 0),
+        ] {
+            let log: String = ["a", "b", "c"]
+                .iter()
+                .zip(clients)
+                .map(|(name, client)| order(name, client))
+                .collect();
+            let begun = begun(&log, &nodes(), &go);
+            let count = |all: &BTreeMap<(String, String), usize>| all.values().sum::<usize>();
+            assert_eq!(
+                (count(&begun.times), count(&begun.by_go_again)),
+                (times, again),
+                "{clients:?}"
+            );
+        }
     }
 
     fn event(agent: &str, time: &str, resource: &str, code: u16) -> String {

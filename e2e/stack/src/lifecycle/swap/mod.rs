@@ -21,6 +21,7 @@ mod report;
 mod service;
 mod session;
 mod stage;
+mod updates;
 mod upstream;
 mod work;
 
@@ -238,6 +239,8 @@ impl Suite<'_> {
         let marks = [before, switch, after];
         let nodes = marks.iter().flat_map(|mark| mark.nodes.clone()).collect();
         let [from, since, _] = marks.each_ref().map(|mark| mark.ironic);
+        let [old, _, new] = marks.each_ref().map(|mark| &mark.managers);
+        let go = if to == Family::Ours { old } else { new };
         let audit = fs::read(env.stack.places.log("audit"))?;
         let part =
             |range: std::ops::Range<usize>| String::from_utf8_lossy(audit.get(range).unwrap_or_default()).into_owned();
@@ -263,7 +266,7 @@ impl Suite<'_> {
                 writes: logs::writes(&part(predicted.0..marks[2].audit)),
                 orders: logs::orders(&env.fleet.log_since(predicted.1)?, &nodes),
             },
-            begun: logs::begun(&env.fleet.log_since(from)?, &nodes),
+            begun: logs::begun(&env.fleet.log_since(from)?, &nodes, go),
             writes: writes.each_ref().map(|part| logs::writes(part)),
             leases: logs::of_leases(&requests[1]),
             versions: (self.versions)()?,

@@ -1,6 +1,6 @@
 //! What is recorded of a switch: places in the logs, machines, and each version of each object.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,10 @@ use serde_json::Value;
 
 use crate::claims::stack::Stack;
 use crate::lifecycle::fleet::Fleet;
+use crate::lifecycle::install::HOSTS;
 use crate::lifecycle::script::kinds::Kinds;
 use crate::pki::{ADMIN, AUTHORITY};
+use crate::products::load::list;
 use crate::products::machines::NAMESPACE;
 
 /// A moment: the lengths of the logs, the version of the server, and what was there.
@@ -26,6 +28,8 @@ pub(in crate::lifecycle) struct Mark {
     /// The host of each node of Ironic.
     pub(in crate::lifecycle) nodes: BTreeMap<String, String>,
     pub(in crate::lifecycle) secrets: BTreeMap<String, Secret>,
+    /// The addresses of the managers of hosts.
+    pub(in crate::lifecycle) managers: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -64,6 +68,8 @@ pub(in crate::lifecycle) struct MachineState {
     pub(in crate::lifecycle) subscriptions: String,
     /// Of its BIOS.
     pub(in crate::lifecycle) settings: String,
+    /// Its versions, and the number of updates.
+    pub(in crate::lifecycle) firmware: String,
 }
 
 impl Mark {
@@ -96,9 +102,12 @@ impl Mark {
                 media: machine["media"].to_string(),
                 subscriptions: machine["subscriptions"].to_string(),
                 settings: machine["settings"].to_string(),
+                firmware: machine["firmware"].to_string(),
             };
             mark.machines.insert(number("number"), state);
         }
+        let pods = list(stack, HOSTS, "pods")?;
+        mark.managers = pods.iter().map(|pod| text(&pod["status"]["podIP"])).collect();
         let own = format!("{NAMESPACE}~");
         for node in fleet.nodes(stack)? {
             if let Some(host) = node["name"].as_str().and_then(|name| name.strip_prefix(&own)) {

@@ -11,6 +11,7 @@ use super::features::{DISC, KEPT, LIVE, MOVED, SET, STEPS, STUCK, SUBSCRIBED, UN
 use super::products::Family;
 use super::release::GoRelease;
 use super::service::SERVICED;
+use super::updates::UPDATED;
 use super::work::{InFlight, PAIR, REBOOTED, REBUILT, RETUNED, SWITCHED};
 use crate::claims::stack::Stack;
 use crate::lifecycle::cluster::LONG;
@@ -24,7 +25,7 @@ use crate::wait::until;
 
 /// The slow inspection of all machines, on a machine with other work.
 pub(super) const LIMIT: Duration = Duration::from_secs(1500);
-pub(super) const MACHINES: usize = 43;
+pub(super) const MACHINES: usize = 44;
 /// Machines that the cluster may use: those of the label.
 pub(super) const OF_CLUSTER: [u64; 5] = [1, 2, 3, 4, 5];
 /// Machines that run what the suite does not simulate.
@@ -212,6 +213,7 @@ impl Stage<'_> {
             KEPT,
             SET,
             RETUNED,
+            UPDATED,
         ];
         let inspected = [&OF_CLUSTER[..], &PROVISIONED, &DEPLOYED, &others].concat();
         for number in &inspected {
@@ -326,6 +328,8 @@ impl Stage<'_> {
         // One after the other: settings take less time than volumes, and may be there when the switch begins.
         self.tune(RETUNED, work.turbo)?;
         self.all("a host to get its settings", "preparing", &[RETUNED])?;
+        self.update(&work.firmware)?;
+        self.all("a host to get its firmware", "preparing", &[UPDATED])?;
         self.volume(REBUILT, work.volume)?;
         self.all("a host to get its volume", "preparing", &[REBUILT])?;
         if work.serviced.is_some() {
@@ -340,6 +344,7 @@ impl Stage<'_> {
         self.reached("the work in flight to end", &work.ends())?;
         self.has_volume(REBUILT, work.volume)?;
         self.is_tuned(RETUNED, work.turbo)?;
+        self.is_updated(&work.firmware)?;
         if let Some(turbo) = work.serviced {
             self.is_serviced(turbo)?;
         }

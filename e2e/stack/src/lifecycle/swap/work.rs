@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::service::SERVICED;
 use super::stage::host;
+use super::updates::UPDATED;
 
 pub(super) const REBOOTED: u64 = 22;
 pub(super) const SWITCHED: u64 = 24;
@@ -44,6 +45,8 @@ pub(super) struct InFlight {
     pub(super) volume: u32,
     /// The new setting of a BIOS.
     pub(super) turbo: &'static str,
+    /// The new version of its BIOS.
+    pub(super) firmware: String,
     /// The new setting of the BIOS of a running machine, where the Go manager was asked for a service: this program begins none.
     pub(super) serviced: Option<&'static str>,
     /// The machine of a worker whose Node stopped answering; known when it did.
@@ -66,6 +69,7 @@ impl InFlight {
             online: !is_even,
             volume: if is_even { 30 } else { 20 },
             turbo: if is_even { "Enabled" } else { "Disabled" },
+            firmware: format!("2.{turn}"),
             serviced: is_even.then(|| if turn.is_multiple_of(4) { "Disabled" } else { "Enabled" }),
             remediated: None,
         }
@@ -81,6 +85,7 @@ impl InFlight {
             (self.deprovisioned, "deprovisioning"),
             (REBUILT, "preparing: RAID volumes"),
             (RETUNED, "preparing: BIOS settings"),
+            (UPDATED, "preparing: firmware"),
             (REBOOTED, "reboot annotation"),
             (SWITCHED, if self.online { "power on" } else { "power off" }),
         ];
@@ -91,7 +96,7 @@ impl InFlight {
 
     /// Hosts of which something is asked after the prediction, which cannot name them.
     pub(super) fn asked_late(&self) -> Vec<u64> {
-        [REBUILT, RETUNED, REBOOTED, SWITCHED]
+        [REBUILT, RETUNED, UPDATED, REBOOTED, SWITCHED]
             .into_iter()
             .chain(self.serviced.map(|_| SERVICED))
             .chain(self.remediated)
@@ -108,6 +113,7 @@ impl InFlight {
             (self.deprovisioned, Some("available")),
             (REBUILT, Some("available")),
             (RETUNED, Some("available")),
+            (UPDATED, Some("available")),
             (REBOOTED, Some("provisioned")),
             (SWITCHED, Some("provisioned")),
         ]

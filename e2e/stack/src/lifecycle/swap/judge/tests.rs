@@ -18,10 +18,7 @@ pub(super) fn quiet() -> Turn {
         }),
         orders: Vec::new(),
         since_prediction: Seen::default(),
-        begun: BTreeMap::from([
-            ((host(work.provisioned), "deploying".to_owned()), 1),
-            ((host(work.inspected), "inspecting".to_owned()), 1),
-        ]),
+        begun: begun_once(&work),
         writes: [Vec::new(), Vec::new()],
         gaps: [("hosts", Some(1)), ("addresses", Some(2)), ("machines", Some(3))],
         versions: Versions::new(),
@@ -66,6 +63,14 @@ pub(super) fn quiet() -> Turn {
     turn.writes[1].push(lead);
     renewed(&mut turn, 6_000);
     turn
+}
+
+fn begun_once(work: &InFlight) -> Begun {
+    let once = [(work.provisioned, "deploying"), (work.inspected, "inspecting")];
+    Begun {
+        times: once.map(|(number, state)| ((host(number), state.to_owned()), 1)).into(),
+        by_go_again: BTreeMap::new(),
+    }
 }
 
 /// The hosts that are prepared and serviced during the switch.
@@ -226,7 +231,7 @@ fn each_invariant_has_a_violation() {
         (
             "work_in",
             Box::new(|turn| {
-                turn.begun.insert((host(16), "deploying".to_owned()), 2);
+                turn.begun.times.insert((host(16), "deploying".to_owned()), 2);
             }),
         ),
         (
@@ -272,7 +277,7 @@ fn each_invariant_has_a_violation() {
                 turn.marks[2].secrets.insert("s".to_owned(), secret);
             }),
         ),
-        ("work_in", Box::new(|turn| turn.begun.clear())),
+        ("work_in", Box::new(|turn| turn.begun.times.clear())),
         (
             "running_machines",
             Box::new(|turn| rebooted(turn).power = "Off".to_owned()),
@@ -447,6 +452,23 @@ fn work_that_ended_before_the_switch_was_not_in_flight() {
         let mut turn = quiet();
         add_with(&mut turn, number, 16, json!({}), status);
         assert_eq!(broken(&turn), ["work_in_flight_is_not_begun_again"], "{number}");
+    }
+}
+
+/// It cleans and services again until it has read the settings; nothing else that it repeats is excused.
+#[test]
+fn a_go_manager_may_repeat_preparations_and_services_only() {
+    for (number, state, holds) in [
+        (RETUNED, "cleaning", true),
+        (SERVICED, "servicing", true),
+        (REBUILT, "cleaning", true),
+        (REBUILT, "deploying", false),
+        (16, "deploying", false),
+        (17, "cleaning", false),
+    ] {
+        let mut turn = quiet();
+        turn.begun.by_go_again.insert((host(number), state.to_owned()), 3);
+        assert_eq!(broken(&turn).is_empty(), holds, "{number} {state}: {:?}", broken(&turn));
     }
 }
 
