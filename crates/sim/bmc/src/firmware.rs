@@ -44,7 +44,7 @@ pub enum Progress {
 pub struct Firmware {
     written: BTreeMap<Component, String>,
     tasks: BTreeMap<u64, Progress>,
-    /// Files that nobody reads yet, by task.
+    /// Files that are not read yet, by task.
     unread: BTreeMap<u64, String>,
 }
 

@@ -1,5 +1,6 @@
 //! The invariants of a switch. Pure: from what was recorded to a line per violation.
 
+mod begun;
 mod first;
 mod leases;
 mod owners;
@@ -20,10 +21,8 @@ use super::plain::Refusal;
 use super::products::{Family, products};
 use super::record::{Mark, Owner, Secret, Version, Versions};
 use super::release::GoRelease;
-use super::service::SERVICED;
 use super::stage::{FAILED, MACHINES, OF_CLUSTER, host};
-use super::updates::UPDATED;
-use super::work::{InFlight, REBOOTED, REBUILT, RETUNED, SWITCHED};
+use super::work::{InFlight, REBOOTED, SWITCHED};
 use crate::claim::Proof;
 
 /// Longer than a lease that ends without being released. It holds for a way back with `hand-back` too, before which all
@@ -219,62 +218,6 @@ impl Turn {
                 acting().count(),
                 asked.len()
             ),
-        )
-    }
-
-    fn begun_once(&self) -> Proof {
-        let failed: Vec<String> = FAILED.iter().map(|(number, _)| host(*number)).collect();
-        let again = self
-            .begun
-            .times
-            .iter()
-            .filter(|((host, _), number)| **number > 1 && !failed.contains(host));
-        // A preparation of a free machine, and a service, until the Go manager has read what they brought.
-        let repeated = |(host, state): &(String, String)| {
-            let is_repeated = [RETUNED, REBUILT, UPDATED, SERVICED]
-                .iter()
-                .any(|number| *host == self::host(*number));
-            is_repeated && ["cleaning", "servicing"].contains(&state.as_str())
-        };
-        let by_go = self.begun.by_go_again.iter();
-        let by_go = by_go.filter(|(work, _)| !failed.contains(&work.0) && !repeated(work));
-        let mut violations: Vec<String> = again
-            .chain(by_go)
-            .map(|((host, state), number)| format!("{host}: {state} {number} times"))
-            .collect();
-        let serviced = self
-            .work
-            .serviced
-            .map(|_| (SERVICED, "/operationalStatus", "servicing"));
-        for (number, member, wanted) in iter::once((REBUILT, "/provisioning/state", "preparing")).chain(serviced) {
-            let found = self.host_at(&host(number), 1).unwrap_or_default();
-            let state = found["status"].pointer(member);
-            if state.is_none_or(|state| state != wanted) {
-                violations.push(format!(
-                    "{} was {state:?} when the switch began, and was to be {wanted}",
-                    host(number)
-                ));
-            }
-        }
-        // An image is deployed and a machine inspected in each switch: otherwise the log was not understood.
-        for (number, state) in [
-            (self.work.provisioned, "deploying"),
-            (self.work.inspected, "inspecting"),
-        ] {
-            if !self.begun.times.contains_key(&(host(number), state.to_owned())) {
-                violations.push(format!("{}: no {state} is in the log", host(number)));
-            }
-        }
-        let repeated: usize = self.begun.by_go_again.values().sum();
-        let begun = self.begun.times.len();
-        none(
-            violations,
-            match repeated {
-                0 => format!("{begun} pieces of work"),
-                _ => {
-                    format!("{begun} pieces of work; the Go manager repeated a cleaning or a service {repeated} times")
-                }
-            },
         )
     }
 

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use super::features::object;
 use super::stage::{LIMIT, REBOOT, Stage, host};
+use super::work::SERVICED;
 use crate::lifecycle::install;
 use crate::products::load::{list, name};
 use crate::products::machines::NAMESPACE;
 use crate::wait::until;
 
-pub(super) const SERVICED: u64 = 43;
 const SETTINGS: &str = "hostfirmwaresettings.metal3.io";
 
 impl Stage<'_> {

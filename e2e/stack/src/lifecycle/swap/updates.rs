@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use super::stage::{LIMIT, Stage, host};
+use super::work::UPDATED;
 use crate::products::load::{list, name};
 use crate::products::machines::NAMESPACE;
 use crate::wait::until;
 
-pub(super) const UPDATED: u64 = 44;
 const COMPONENTS: &str = "hostfirmwarecomponents.metal3.io";
 
 impl Stage<'_> {

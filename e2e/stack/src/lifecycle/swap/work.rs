@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::service::SERVICED;
 use super::stage::host;
-use super::updates::UPDATED;
 
 pub(super) const REBOOTED: u64 = 22;
 pub(super) const SWITCHED: u64 = 24;
@@ -12,6 +10,10 @@ pub(super) const SWITCHED: u64 = 24;
 pub(super) const REBUILT: u64 = 38;
 /// A setting of its BIOS changes in each switch.
 pub(super) const RETUNED: u64 = 42;
+/// It runs, and a service changes a setting of its BIOS.
+pub(super) const SERVICED: u64 = 43;
+/// Its BIOS is updated in each switch.
+pub(super) const UPDATED: u64 = 44;
 /// After a switch in which a machine is deleted.
 const FEWER_WORKERS: usize = 2;
 /// Hosts that are provisioned in one switch and deprovisioned in the next.

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::super::record::{MachineState, Owner, Secret};
 use super::*;
 use crate::lifecycle::swap::stage::stops;
-use crate::lifecycle::swap::work::RETUNED;
+use crate::lifecycle::swap::work::{REBUILT, RETUNED, SERVICED};
 
 /// A switch in which nothing happens except what was ordered.
 pub(super) fn quiet() -> Turn {
