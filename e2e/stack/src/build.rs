@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::families::{CERT_MANAGER, CHECKERS, CLUSTER_API, FAMILIES, Family, READERS};
+use crate::families::{CERT_MANAGER, CHECKERS, CLUSTER_API, CLUSTER_API_OPERATOR, FAMILIES, Family, READERS};
 use crate::places::Places;
 use crate::tools;
 use crate::wait::Stopwatch;
@@ -14,6 +14,7 @@ use crate::wait::Stopwatch;
 /// Manifests of the modules, stored next to the programs.
 pub(crate) const CERT_MANAGER_CRDS: &str = "crds.yaml";
 pub(crate) const METADATA: &str = "metadata.yaml";
+pub(crate) const OPERATOR_COMPONENTS: &str = "operator-components.yaml";
 /// Provider of Cluster API: directory in the module, label in a clusterctl repository, file name of its components.
 pub(crate) const CLUSTER_API_PROVIDERS: &[(&str, &str, &str)] = &[
     ("core", "cluster-api", "core-components.yaml"),
@@ -102,27 +103,38 @@ fn manifests(places: &Places, family: &Family, module: &Path, to: &Path) -> anyh
         ensure!(!documents.is_empty(), "no CRDs in the module");
         fs::write(to.join(CERT_MANAGER_CRDS), documents.join("\n---\n"))?;
     }
+    if family.name == CLUSTER_API_OPERATOR.name {
+        let folder = source(module, family)?.join("config/default");
+        fs::write(to.join(OPERATOR_COMPONENTS), kustomized(places, &folder)?)?;
+    }
     if family.name == CLUSTER_API.name {
         let source = source(module, family)?;
-        let kubectl = places.family(&crate::families::KUBERNETES).join("kubectl");
         for (folder, _, file) in CLUSTER_API_PROVIDERS {
-            let rendered = Command::new(&kubectl)
-                .arg("kustomize")
-                .arg(source.join(folder).join("config/default"))
-                .output()
-                .context("running kubectl kustomize")?;
-            if !rendered.status.success() {
-                bail!(
-                    "kubectl kustomize {folder}: {}",
-                    String::from_utf8_lossy(&rendered.stderr).trim()
-                );
-            }
-            fs::write(to.join(file), rendered.stdout)?;
+            let folder = source.join(folder).join("config/default");
+            fs::write(to.join(file), kustomized(places, &folder)?)?;
         }
         // Copied by content: files of the module cache are read-only.
         fs::write(to.join(METADATA), fs::read(source.join(METADATA))?)?;
     }
     Ok(())
+}
+
+/// What kubectl, which is built before, renders from a folder.
+fn kustomized(places: &Places, folder: &Path) -> anyhow::Result<Vec<u8>> {
+    let kubectl = places.family(&crate::families::KUBERNETES).join("kubectl");
+    let rendered = Command::new(&kubectl)
+        .arg("kustomize")
+        .arg(folder)
+        .output()
+        .context("running kubectl kustomize")?;
+    if !rendered.status.success() {
+        bail!(
+            "kubectl kustomize {}: {}",
+            folder.display(),
+            String::from_utf8_lossy(&rendered.stderr).trim()
+        );
+    }
+    Ok(rendered.stdout)
 }
 
 /// The directory of the family's main module in the module cache.

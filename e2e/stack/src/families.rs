@@ -124,6 +124,19 @@ pub(crate) const KREW: Family = Family {
     version_package: None,
 };
 
+/// Installs providers from objects. It has the versions of its release: its Cluster API and controller-runtime are older than
+/// those of the stack.
+pub(crate) const CLUSTER_API_OPERATOR: Family = Family {
+    name: "cluster-api-operator",
+    module: "sigs.k8s.io/cluster-api-operator",
+    files: module_files!("cluster-api-operator", "go.mod", "go.sum"),
+    programs: &[
+        program("cluster-api-operator", "sigs.k8s.io/cluster-api-operator/cmd"),
+        program("kubectl-operator", "sigs.k8s.io/cluster-api-operator/cmd/plugin"),
+    ],
+    version_package: None,
+};
+
 /// In build order: the servers first, so that a late failure leaves the programs that start early.
 pub(crate) const FAMILIES: &[Family] = &[ETCD, KUBERNETES, CERT_MANAGER, CLUSTER_API];
 
@@ -131,7 +144,7 @@ pub(crate) const FAMILIES: &[Family] = &[ETCD, KUBERNETES, CERT_MANAGER, CLUSTER
 pub(crate) const READERS: &[Family] = &[HELM];
 
 /// What checks a release. Each is built when it is first needed.
-pub(crate) const CHECKERS: &[Family] = &[COSIGN, ACTIONLINT, KREW];
+pub(crate) const CHECKERS: &[Family] = &[COSIGN, ACTIONLINT, KREW, CLUSTER_API_OPERATOR];
 
 /// The families of an API server without controllers.
 pub(crate) const SERVERS: &[Family] = &[ETCD, KUBERNETES];
