@@ -11,6 +11,8 @@ use crate::places::Places;
 
 /// On the loopback interface of the stack's network: there tools and kubelet need no certificate.
 pub(crate) const ADDRESS: &str = "127.0.0.1:5000";
+/// On all interfaces of that network, because Pods have a loopback interface of their own.
+const LISTENED: &str = ":5000";
 /// Its program and the Debian package of the same name.
 pub(crate) const PROGRAM: &str = "docker-registry";
 
@@ -19,7 +21,7 @@ pub(crate) fn component(places: &Places) -> anyhow::Result<Component> {
     let configuration = places.state_file("registry.yaml");
     let text = format!(
         "version: 0.1\nlog: {{ level: warn }}\nstorage: {{ filesystem: {{ rootdirectory: {} }} }}\n\
-         http: {{ addr: \"{ADDRESS}\" }}\n",
+         http: {{ addr: \"{LISTENED}\" }}\n",
         storage(places).display()
     );
     fs::write(&configuration, text).with_context(|| format!("writing {}", configuration.display()))?;
@@ -30,6 +32,11 @@ pub(crate) fn component(places: &Places) -> anyhow::Result<Component> {
             .with_context(|| format!("{PROGRAM} is not on the path"))?,
         arguments: vec!["serve".to_owned(), configuration.display().to_string()],
     })
+}
+
+/// Its address for Pods.
+pub(crate) fn for_pods(places: &Places) -> String {
+    format!("{}{LISTENED}", places.node_address())
 }
 
 /// Whether it accepts connections.
