@@ -321,6 +321,13 @@ e2e-install: bundled-release ## run the lines of README.md on the real parts, an
 	@$(STACK) installation --bundle $(BUNDLED).tar --release $(LOADED) --binary $(PROGRAM) \
 	  --ironic e2e/ironic/ironic.sh --labhosts $(CARGO_BIN)/labhosts --readme README.md --page docs/install.md $(if $(WRITE),--write) $(addprefix --only ,$(ONLY))
 
+.PHONY: e2e-operator
+e2e-operator: STACK_NAME = operator
+e2e-operator: PROFILE = dev
+e2e-operator: bundled-release ## run the commands of docs/install.md for the Cluster API operator: it installs, upgrades and deletes the release
+	@rm -rf "$(LOADED)"
+	@$(STACK) operator --bundle $(BUNDLED).tar --release $(LOADED) --binary $(PROGRAM) --page docs/install.md
+
 # UPSTREAM_BIN: folder of the Go managers and their manifests. WAY: scale or upgrade; default: both.
 SWAP_REPORT ?= $(or $(CARGO_TARGET_DIR),target)/swap.md
 .PHONY: e2e-swap

@@ -18,6 +18,7 @@ mod helm;
 mod instance;
 mod lifecycle;
 mod namespaces;
+mod operator;
 mod peering;
 mod pki;
 mod places;
@@ -112,6 +113,8 @@ enum Command {
     Previous(lifecycle::previous::Options),
     /// Prove the suite of an installation on a fresh stack: the lines of README.md, and what wrong inputs look like.
     Installation(lifecycle::installation::Options),
+    /// Prove the suite of the Cluster API operator on a fresh stack: the commands of docs/install.md install the release by it.
+    Operator(operator::Options),
     /// Switch a live installation of the Go managers to this project's and back, and judge what happened.
     Swap(lifecycle::swap::Options),
     /// Run scripts of e2e/scenarios on a fresh stack, with machines of a real Ironic.
@@ -159,6 +162,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Charts(options) => lifecycle::charts::prove(&places, &options),
         Command::Previous(options) => lifecycle::previous::prove(&places, &options),
         Command::Installation(options) => lifecycle::installation::prove(&places, &options),
+        Command::Operator(options) => operator::prove(&places, &options),
         Command::Swap(options) => lifecycle::swap::prove(&places, &options),
         Command::Scenarios(options) => lifecycle::script::prove(&places, &options),
         Command::Facts(options) => facts::write(&places, &options).map(|()| ExitCode::SUCCESS),

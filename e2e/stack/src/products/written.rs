@@ -96,7 +96,7 @@ impl Written {
     }
 
     /// The only version of a provider.
-    fn version(&self, provider: &str) -> anyhow::Result<String> {
+    pub(crate) fn version(&self, provider: &str) -> anyhow::Result<String> {
         let path = self.folder.join(provider);
         let folders = fs::read_dir(&path).with_context(|| format!("reading {}", path.display()))?;
         let names: Vec<_> = folders
