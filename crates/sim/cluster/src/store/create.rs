@@ -117,7 +117,7 @@ impl Store {
     ) -> Result<Vec<String>, Refusal> {
         let mut warnings = Vec::new();
         let version = call.version();
-        let shape = version.and_then(|version| version.shape.as_ref());
+        let shape = version.and_then(|version| version.shape.as_deref());
         let schema = version.and_then(|version| version.schema.as_ref()).or(shape);
         let unknown = schema.map(|schema| {
             with_separate_metadata(body, |body| {

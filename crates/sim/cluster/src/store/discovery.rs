@@ -67,6 +67,12 @@ impl Store {
         for kind in self.kinds.values().filter(|kind| kind.group == group) {
             let Some(found) = kind.version(version) else { continue };
             resources.push(resource(kind));
+            if found.scale.is_some() {
+                resources.push(json!({
+                    "name": format!("{}/scale", kind.plural), "singularName": "", "namespaced": kind.namespaced,
+                    "group": "autoscaling", "version": "v1", "kind": "Scale", "verbs": ["get", "patch", "update"],
+                }));
+            }
             if found.status {
                 resources.push(json!({
                     "name": format!("{}/status", kind.plural), "singularName": "", "namespaced": kind.namespaced,

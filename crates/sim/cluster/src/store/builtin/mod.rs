@@ -4,6 +4,7 @@
 //! except for the rules below; `TAKEN_AS_GIVEN` lists what is not checked.
 
 mod data;
+mod defaults;
 pub(super) mod definition;
 mod deployment;
 mod kinds;
@@ -15,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::kind::Kind;
 use super::object::{self, as_map};
 
-pub use kinds::{TAKEN_AS_GIVEN, built_in_names};
+pub use kinds::TAKEN_AS_GIVEN;
 pub(super) use kinds::{built_in, is_built_in_group};
 
 /// The schema that decodes a built-in kind.
@@ -75,11 +76,9 @@ pub(super) fn decode(shape: Option<&Schema>, kind: &str, body: &mut Value) -> Re
                 default(as_map(port), &[("name", json!("")), ("protocol", json!("TCP"))]);
             }
         }
-        "Deployment" => {
-            if let Some(spec) = body.get_mut("spec") {
-                default(as_map(spec), &[("replicas", json!(1))]);
-            }
-        }
+        "Deployment" => defaults::deployment(body),
+        "ReplicaSet" => defaults::replica_set(body),
+        "Pod" => defaults::pod(body),
         _ => {}
     }
     Ok(())
@@ -111,7 +110,8 @@ pub(super) fn initialize(kind: &str, body: &mut Value, number: u64) {
             map.insert("status".into(), json!({"loadBalancer": {}}));
             service(as_map(map.entry("spec").or_insert(Value::Null)), number);
         }
-        "Pod" => drop(map.insert("status".into(), json!({"phase": "Pending"}))),
+        "Pod" => defaults::admit(body),
+        "Deployment" | "ReplicaSet" | "ResourceQuota" => drop(map.insert("status".into(), json!({}))),
         "CustomResourceDefinition" => {
             let status = json!({"conditions": null, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": []});
             map.insert("status".into(), status);
@@ -171,7 +171,9 @@ pub(super) fn errors(kind: &str, new: &Value, old: Option<&Value>) -> Vec<FieldE
                 || new.pointer("/spec/clusterIP") == Some(&json!("None"));
             errors.extend((!portless).then(|| FieldError::required("spec.ports", "")));
         }
+        "Service" => errors.extend(port_errors(new)),
         "Pod" if absent("/spec/containers") => errors.push(FieldError::required("spec.containers", "")),
+        "Pod" => errors.extend(container_errors(new)),
         "EndpointSlice" if absent("/addressType") => errors.push(FieldError::required("addressType", "")),
         _ => {}
     }
@@ -184,6 +186,45 @@ pub(super) fn errors(kind: &str, new: &Value, old: Option<&Value>) -> Vec<FieldE
         if of == kind && changed(at) {
             let found = new.pointer(at).cloned().unwrap_or_default();
             errors.push(FieldError::invalid(field, found, "field is immutable"));
+        }
+    }
+    errors
+}
+
+/// Errors of ports that no server can listen on.
+fn port_errors(service: &Value) -> Vec<FieldError> {
+    let ports = service.pointer("/spec/ports").and_then(Value::as_array);
+    let numbered = ports.into_iter().flatten().enumerate();
+    numbered
+        .filter_map(|(number, port)| {
+            let port = port.get("port").and_then(Value::as_i64).unwrap_or_default();
+            let detail = "must be between 1 and 65535, inclusive";
+            let field = format!("spec.ports[{number}].port");
+            (!(1..=65_535).contains(&port)).then(|| FieldError::invalid(field, port, detail))
+        })
+        .collect()
+}
+
+/// Errors of the names and images of containers.
+fn container_errors(pod: &Value) -> Vec<FieldError> {
+    let containers = pod.pointer("/spec/containers").and_then(Value::as_array);
+    let mut errors = Vec::new();
+    for (number, container) in containers.into_iter().flatten().enumerate() {
+        let text = |name: &str| container.get(name).and_then(Value::as_str).unwrap_or_default();
+        let at = |name: &str| format!("spec.containers[{number}].{name}");
+        let name = text("name");
+        let is_inner =
+            |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
+        if name.is_empty() {
+            errors.push(FieldError::required(at("name"), ""));
+        } else if !name.chars().all(is_inner) || name.starts_with('-') || name.ends_with('-') {
+            let detail = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start \
+                          and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
+                          '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+            errors.push(FieldError::invalid(at("name"), name, detail));
+        }
+        if text("image").is_empty() {
+            errors.push(FieldError::required(at("image"), ""));
         }
     }
     errors
