@@ -6,6 +6,8 @@ use regex::Regex;
 
 /// Expressions and their replacements, in this order.
 const RULES: &[(&str, &str)] = &[
+    // The log of the client library, about connections.
+    (r"(?m)^[IWE]\d{4} \d\d:\d\d:\d\d\.\d+ .*\n?", ""),
     (r"\x1b\[[0-9;]*m", ""),
     (r"https?://[^/\s]*:\d+\b", "SERVER"),
     (r"\b(10\.244\.\d+\.\d+|127\.0\.0\.1):\d+\b", "SERVER"),
@@ -31,7 +33,7 @@ const RULES: &[(&str, &str)] = &[
     (r"/\S*/kubectl-edit-\d+\.yaml", "/EDITED.yaml"),
     (r"\b10\.96\.\d+\.\d+\b", "SERVICE-ADDRESS"),
     // Columns are as wide as their longest cell, which may be an age.
-    (r"(?m)[ \t]{3,}", "   "),
+    (r"(\S)[ \t]{3,}", "${1}   "),
     (r"(?m)[ \t]+$", ""),
 ];
 
@@ -43,7 +45,22 @@ static COMPILED: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
 /// The text without what differs between two runs.
 pub(crate) fn normal(text: &str) -> String {
     let replace = |text: String, (pattern, by): &(Regex, &str)| pattern.replace_all(&text, *by).into_owned();
-    COMPILED.iter().fold(text.to_owned(), replace)
+    with_sorted_causes(&COMPILED.iter().fold(text.to_owned(), replace))
+}
+
+/// The text with the causes of an error in their alphabetical order: a real server has none.
+fn with_sorted_causes(text: &str) -> String {
+    let is_cause = |line: &&str| line.starts_with("* ");
+    let (mut lines, mut sorted) = (text.split_inclusive('\n').peekable(), String::new());
+    while let Some(line) = lines.next() {
+        let mut causes = vec![line];
+        while is_cause(&line) && lines.peek().is_some_and(is_cause) {
+            causes.extend(lines.next());
+        }
+        causes.sort_unstable();
+        sorted.extend(causes);
+    }
+    sorted
 }
 
 #[cfg(test)]
@@ -82,6 +99,7 @@ mod tests {
             ),
             ("waiting for 3s", "waiting for AGE"),
             ("replicas: 5", "replicas: 5"),
+            ("is invalid:\n* c\n* b\nend\n* a\n", "is invalid:\n* b\n* c\nend\n* a\n"),
         ] {
             assert_eq!(normal(text), expected, "{text}");
         }

@@ -88,26 +88,19 @@ pub(crate) fn differences(
     for row in listed.iter().filter(|row| row.script == script) {
         rows.entry(&row.run).or_default().push(row);
     }
-    for ((line, real), (_, sandbox)) in real.iter().zip(sandbox) {
-        // The n-th row of a command line is that of the n-th such call.
+    let both = real.iter().zip(sandbox);
+    for ((line, real), (_, sandbox)) in both.filter(|((_, real), (_, sandbox))| real != sandbox) {
+        // The n-th row of a command line is that of the n-th such call that differs.
         let row = rows.get_mut(line.as_str()).filter(|rows| !rows.is_empty());
         let row = row.map(|rows| rows.remove(0));
-        match row {
-            Some(row) if real == sandbox => {
-                found.push(format!(
-                    "{script}: $ {line}\n  no longer differs; remove its row: {}\n",
-                    row.reason
-                ));
-            }
-            Some(row) if row.sandbox == *sandbox => {}
-            None if real == sandbox => {}
-            Some(_) | None => found.push(difference(script, line, real, sandbox)),
+        if row.is_none_or(|row| row.sandbox != *sandbox) {
+            found.push(difference(script, line, real, sandbox));
         }
     }
     for row in rows.into_values().flatten() {
         found.push(format!(
-            "{script}: $ {}\n  a row of differences.yaml without a call\n",
-            row.run
+            "{script}: $ {}\n  differs no longer; remove its row: {}\n",
+            row.run, row.reason
         ));
     }
     found

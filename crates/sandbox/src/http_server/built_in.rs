@@ -24,6 +24,17 @@ macro_rules! path {
     };
 }
 
+/// The columns of the replicas of any kind.
+pub(super) const SCALE: &[Column] = &[
+    ("Desired", 0, |object, _| number(object, "/spec/replicas")),
+    ("Available", 0, |object, _| number(object, "/status/replicas")),
+    AGE,
+];
+
+fn number(object: &Value, pointer: &str) -> Value {
+    object.pointer(pointer).cloned().unwrap_or_else(|| json!(0))
+}
+
 /// The columns after the name; `None` for a kind that has no columns of its own.
 pub(super) fn columns(group: &str, plural: &str) -> Option<&'static [Column]> {
     Some(match (group, plural) {

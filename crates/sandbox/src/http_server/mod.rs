@@ -98,6 +98,9 @@ impl State {
             .kinds
             .iter()
             .find(|kind| kind.group == target.group && kind.plural == target.resource);
+        if target.subresource == "scale" {
+            return table(Columns::BuiltIn(built_in::SCALE), document, self.clock.now(), included);
+        }
         let columns = Columns::of(kind, (&target.group, &target.version, &target.resource));
         table(columns, document, self.clock.now(), included)
     }

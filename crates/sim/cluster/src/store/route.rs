@@ -5,6 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 
 use super::builtin::is_built_in_group;
+use super::create::deprecation;
 use super::refusal::Refusal;
 use super::request::{Call, Request, Target, Verb};
 use super::{Answer, Store};
@@ -37,16 +38,20 @@ impl Store {
             "log" | "exec" | "attach" | "portforward" => return self.of_containers(&call),
             _ => {}
         }
-        match call.verb {
+        let mut answer = match call.verb {
+            Verb::Watch => return self.watch(&call),
+            Verb::Create => return self.create(&call),
+            Verb::Update => return self.replace(&call),
+            Verb::Patch => return self.patch(&call),
             Verb::Get => self.get(&call),
             Verb::List => self.list(&call),
-            Verb::Watch => self.watch(&call),
-            Verb::Create => self.create(&call),
-            Verb::Update => self.replace(&call),
-            Verb::Patch => self.patch(&call),
             Verb::Delete => self.delete(&call),
             Verb::DeleteCollection => self.delete_collection(&call),
+        };
+        if let Ok(Answer::Document { warnings, .. }) = &mut answer {
+            warnings.extend(deprecation(&call));
         }
+        answer
     }
 
     fn call<'a>(&self, request: &'a Request, now: DateTime<Utc>, lag: u64) -> Result<Call<'a>, Refusal> {
@@ -116,6 +121,7 @@ fn check_subresource(call: &Call<'_>) -> Result<(), Refusal> {
             Verb::Get | Verb::Update | Verb::Patch => Ok(()),
             _ => Err(Refusal::method_not_allowed()),
         },
+        "status" | "scale" if !call.kind.is_custom() => Err(Refusal::no_such_resource()),
         other if !call.kind.is_custom() => Err(Refusal::unsupported(&format!("the subresource {other:?}"))),
         _ => Err(Refusal::not_found(&call.kind, &call.target.name)),
     }

@@ -14,7 +14,7 @@ pub const TAKEN_AS_GIVEN: [(&str, &str); 20] = [
     ("Node", "values of all fields; no taint is added"),
     (
         "Secret",
-        "what a type requires of the data; sizes; bytes as lists of numbers are rejected",
+        "what the less frequent types require of the data; sizes; bytes as lists of numbers are rejected",
     ),
     ("ConfigMap", "sizes; bytes as lists of numbers are rejected"),
     ("Event", "values of all fields but the namespace of the involved object"),

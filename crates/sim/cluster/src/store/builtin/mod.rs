@@ -160,7 +160,7 @@ pub(super) fn errors(kind: &str, new: &Value, old: Option<&Value>) -> Vec<FieldE
             .is_none_or(|value| value.is_null() || value == "" || *value == json!([]))
     };
     let changed = |at: &str| old.is_some_and(|old| old.pointer(at) != new.pointer(at));
-    let mut errors = Vec::new();
+    let mut errors = finalizer_errors(new);
     match kind {
         "ConfigMap" | "Secret" => errors.extend(data::errors(kind, new, old)),
         "Lease" => errors.extend(lease::errors(new)),
@@ -191,6 +191,66 @@ pub(super) fn errors(kind: &str, new: &Value, old: Option<&Value>) -> Vec<FieldE
     errors
 }
 
+/// Members of metadata, as clients write them.
+const METADATA: [&str; 15] = [
+    "annotations",
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generateName",
+    "generation",
+    "labels",
+    "managedFields",
+    "name",
+    "namespace",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+/// Removes unknown members of metadata, and returns their paths.
+pub(super) fn prune_metadata(body: &mut Value) -> Vec<String> {
+    let Some(Value::Object(metadata)) = body.get_mut("metadata") else {
+        return Vec::new();
+    };
+    let unknown = metadata.keys().filter(|name| !METADATA.contains(&name.as_str()));
+    let unknown: Vec<String> = unknown.map(|name| format!("metadata.{name}")).collect();
+    metadata.retain(|name, _| METADATA.contains(&name.as_str()));
+    unknown
+}
+
+const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and \
+    end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
+    '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+
+fn is_label(name: &str) -> bool {
+    let is_inner = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
+    name.chars().all(is_inner) && !name.starts_with('-') && !name.ends_with('-')
+}
+
+/// The name of a Namespace is a label: replaces the error of a name that is not.
+pub(super) fn check_label(name: &str, errors: &mut Vec<FieldError>) {
+    if !name.is_empty() && !is_label(name) {
+        errors.retain(|error| error.field != "metadata.name");
+        errors.push(FieldError::invalid("metadata.name", name, LABEL));
+    }
+}
+
+/// Errors of finalizers without a group that Kubernetes does not know.
+fn finalizer_errors(object: &Value) -> Vec<FieldError> {
+    const KNOWN: [&str; 3] = ["foregroundDeletion", "kubernetes", "orphan"];
+    let named = object::finalizers(object).into_iter().enumerate();
+    let unknown = named.filter(|(_, name)| !name.contains('/') && !KNOWN.contains(&name.as_str()));
+    unknown
+        .map(|(number, name)| {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            FieldError::invalid(format!("metadata.finalizers[{number}]"), name.as_str(), detail)
+        })
+        .collect()
+}
+
 /// Errors of ports that no server can listen on.
 fn port_errors(service: &Value) -> Vec<FieldError> {
     let ports = service.pointer("/spec/ports").and_then(Value::as_array);
@@ -213,15 +273,10 @@ fn container_errors(pod: &Value) -> Vec<FieldError> {
         let text = |name: &str| container.get(name).and_then(Value::as_str).unwrap_or_default();
         let at = |name: &str| format!("spec.containers[{number}].{name}");
         let name = text("name");
-        let is_inner =
-            |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
         if name.is_empty() {
             errors.push(FieldError::required(at("name"), ""));
-        } else if !name.chars().all(is_inner) || name.starts_with('-') || name.ends_with('-') {
-            let detail = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start \
-                          and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
-                          '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-            errors.push(FieldError::invalid(at("name"), name, detail));
+        } else if !is_label(name) {
+            errors.push(FieldError::invalid(at("name"), name, LABEL));
         }
         if text("image").is_empty() {
             errors.push(FieldError::required(at("image"), ""));

@@ -163,7 +163,16 @@ messages! {
         3 status One(&SUBJECT_ACCESS_REVIEW_STATUS),
     }
     SELF_SUBJECT_RULES_REVIEW_SPEC { 1 namespace Text }
-    SELF_SUBJECT_RULES_REVIEW { 1 metadata One(&OBJECT_META), 2 spec One(&SELF_SUBJECT_RULES_REVIEW_SPEC) }
+    RESOURCE_RULE { 1 verbs Many(&Text), 2 apiGroups Many(&Text), 3 resources Many(&Text), 4 resourceNames Many(&Text) }
+    NON_RESOURCE_RULE { 1 verbs Many(&Text), 2 nonResourceURLs Many(&Text) }
+    SUBJECT_RULES_REVIEW_STATUS {
+        1 resourceRules Many(&One(&RESOURCE_RULE)), 2 nonResourceRules Many(&One(&NON_RESOURCE_RULE)),
+        3 incomplete SetFlag, 4 evaluationError Text,
+    }
+    SELF_SUBJECT_RULES_REVIEW {
+        1 metadata One(&OBJECT_META), 2 spec One(&SELF_SUBJECT_RULES_REVIEW_SPEC),
+        3 status One(&SUBJECT_RULES_REVIEW_STATUS),
+    }
     USER_INFO { 1 username Text, 2 uid Text, 3 groups Many(&Text), 4 extra Map(&Many(&Text)) }
     SELF_SUBJECT_REVIEW_STATUS { 1 userInfo One(&USER_INFO) }
     SELF_SUBJECT_REVIEW { 1 metadata One(&OBJECT_META), 2 status One(&SELF_SUBJECT_REVIEW_STATUS) }
