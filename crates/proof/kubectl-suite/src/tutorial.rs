@@ -35,7 +35,7 @@ pub(crate) struct Terminal {
     pub(crate) programs: Vec<PathBuf>,
     /// The user's home, a folder of its own.
     pub(crate) home: PathBuf,
-    /// Variables of the build, by which `make demo` finds the built program.
+    /// Variables by which `make demo` finds the compiler and the built program.
     pub(crate) variables: Vec<(String, PathBuf)>,
 }
 
@@ -96,12 +96,16 @@ impl Terminal {
         command
             .arg("-c")
             .arg(line)
-            .env_clear()
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .env("CACHE", self.home.join(".cache/metal3-rs"))
             .env("PATH", std::env::join_paths(&self.programs)?)
             .env("HOME", &self.home)
             .env("TZ", "UTC")
             .stdin(Stdio::null());
+        // Those of the user, and of the command that runs this one.
+        for name in ["KUBECONFIG", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"] {
+            command.env_remove(name);
+        }
         Ok(command)
     }
 
@@ -111,7 +115,8 @@ impl Terminal {
             .output()
             .context("running bash")?;
         let text = String::from_utf8_lossy(&done.stdout);
-        Ok(text.lines().map(|line| line.trim_end().to_owned()).collect())
+        let lines = text.lines().filter(|line| !is_log(line));
+        Ok(lines.map(|line| line.trim_end().to_owned()).collect())
     }
 
     /// Starts a command that goes on, and returns what it printed first.
@@ -175,6 +180,12 @@ static VARIABLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(names).ok()
 });
 
+/// Whether a line is of the log of the client library, about connections.
+fn is_log(line: &str) -> bool {
+    let (start, rest) = line.split_at_checked(5).unwrap_or_default();
+    start.starts_with(['I', 'W', 'E']) && start.chars().skip(1).all(|c| c.is_ascii_digit()) && rest.starts_with(' ')
+}
+
 /// What is compared of an output: the rows in any order, without what differs between runs.
 fn compared(output: &[String]) -> Vec<String> {
     let text = normal(&output.join("\n"));
@@ -208,6 +219,18 @@ mod tests {
         let parts = parts(PAGE);
         let commands = parts.iter().filter(|part| matches!(part, Part::Command { .. })).count();
         assert_eq!((commands, whole(&parts)), (2, PAGE.to_owned()));
+    }
+
+    #[test]
+    fn lines_of_the_log_are_left_out() {
+        for (line, expected) in [
+            ("I1129 18:48:25.717715 x", true),
+            ("E1129", false),
+            ("Image: x", false),
+            ("", false),
+        ] {
+            assert_eq!(is_log(line), expected, "{line}");
+        }
     }
 
     #[test]
