@@ -177,7 +177,7 @@ impl Call {
     }
 }
 
-/// Sends each line until the output ends, or nobody receives.
+/// Sends each line until the output ends, or the receiver is gone.
 fn send_lines(output: impl Read, to: &Sender<String>) -> String {
     let mut reader = BufReader::new(output);
     let mut line = String::new();

@@ -23,7 +23,7 @@ const DISCOVERED: [&str; 11] = [
     "/version/",
     "/version",
 ];
-/// Paths that everybody may read.
+/// Paths that clients without a login may read.
 const PUBLIC: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version/", "/version"];
 const RULES: &str = "SelfSubjectRulesReview";
 
