@@ -60,7 +60,7 @@ fn live_image_that_stays_in_the_drive_is_removed_by_an_adoption() {
         (
             "its removal began",
             recorded().with(|fixture| fixture.erasing = Observed::Present(())),
-            PROVIDED,
+            ADOPTED,
         ),
         (
             "another process may have begun it",
