@@ -1,4 +1,4 @@
-//! An update of the firmware of a free machine, in flight at each switch.
+//! An update of the firmware of a free machine, asked right before each switch.
 
 use serde_json::json;
 

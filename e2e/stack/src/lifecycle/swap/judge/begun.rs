@@ -5,7 +5,7 @@ use std::iter;
 use super::{Turn, none};
 use crate::claim::Proof;
 use crate::lifecycle::swap::stage::{FAILED, host};
-use crate::lifecycle::swap::work::{REBUILT, RETUNED, SERVICED, UPDATED};
+use crate::lifecycle::swap::work::{REBUILT, RETUNED, SERVICED};
 
 impl Turn {
     pub(super) fn begun_once(&self) -> Proof {
@@ -15,11 +15,9 @@ impl Turn {
             .times
             .iter()
             .filter(|((host, _), number)| **number > 1 && !failed.contains(host));
-        // A preparation of a free machine, and a service, until the Go manager has read what they brought.
+        // Until the Go manager has read the settings that they brought, without a switch too.
         let repeated = |(name, state): &(String, String)| {
-            let is_repeated = [RETUNED, REBUILT, UPDATED, SERVICED]
-                .iter()
-                .any(|number| *name == host(*number));
+            let is_repeated = [RETUNED, SERVICED].iter().any(|number| *name == host(*number));
             is_repeated && ["cleaning", "servicing"].contains(&state.as_str())
         };
         let by_go = self.begun.by_go_again.iter();
@@ -58,7 +56,7 @@ impl Turn {
             match repeated {
                 0 => format!("{begun} pieces of work"),
                 _ => {
-                    format!("{begun} pieces of work; the Go manager repeated a cleaning or a service {repeated} times")
+                    format!("{begun} pieces of work; the Go manager repeated those with BIOS settings {repeated} times")
                 }
             },
         )

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::super::record::{MachineState, Owner, Secret};
 use super::*;
 use crate::lifecycle::swap::stage::stops;
-use crate::lifecycle::swap::work::{REBUILT, RETUNED, SERVICED};
+use crate::lifecycle::swap::work::{REBUILT, RETUNED, SERVICED, UPDATED};
 
 /// A switch in which nothing happens except what was ordered.
 pub(super) fn quiet() -> Turn {
@@ -457,12 +457,12 @@ fn work_that_ended_before_the_switch_was_not_in_flight() {
 
 /// It cleans and services again until it has read the settings; nothing else that it repeats is excused.
 #[test]
-fn a_go_manager_may_repeat_preparations_and_services_only() {
+fn a_go_manager_may_repeat_what_brings_settings_only() {
     for (number, state, holds) in [
         (RETUNED, "cleaning", true),
         (SERVICED, "servicing", true),
-        (REBUILT, "cleaning", true),
-        (REBUILT, "deploying", false),
+        (REBUILT, "cleaning", false),
+        (UPDATED, "cleaning", false),
         (16, "deploying", false),
         (17, "cleaning", false),
     ] {
