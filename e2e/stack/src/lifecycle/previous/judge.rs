@@ -1,6 +1,7 @@
 //! What a step must not do, judged from Ironic's log, the audit log and the machines. Pure.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use super::work::{AT_REST, Work, host};
 use crate::lifecycle::swap::logs::{Order, Verb, Write};
@@ -24,18 +25,17 @@ pub(super) fn violations(work: &Work, happened: &Happened) -> Vec<String> {
     let mut found = unasked_orders(work, happened);
     found.extend(begun_again(work, happened));
     found.extend(not_at_rest(happened));
-    let written = |number| {
-        happened
-            .machines
-            .each_ref()
-            .map(|all| all.get(&number).map_or(0, |one: &MachineState| one.writes))
-    };
-    let [before, after] = written(work.provisioned);
-    if after != before.saturating_add(1) {
-        found.push(format!(
-            "{} got {before} images before and {after} after",
-            host(work.provisioned)
-        ));
+    let [before, after] = &happened.machines;
+    for (number, was) in before {
+        let wanted = was.writes.saturating_add(u64::from(*number == work.provisioned));
+        let now = after.get(number).map_or(0, |machine| machine.writes);
+        if now != wanted {
+            found.push(format!(
+                "{} got {} images before and {now} after",
+                host(*number),
+                was.writes
+            ));
+        }
     }
     let [before, after] = &happened.kept;
     found.extend(
@@ -64,6 +64,14 @@ fn unasked_orders(work: &Work, happened: &Happened) -> Vec<String> {
     if created != 1 {
         found.push(format!("{created} nodes were created for one new host"));
     }
+    let removed = happened
+        .orders
+        .iter()
+        .filter(|order| order.what == Verb::Delete)
+        .count();
+    if removed != usize::from(work.deleted.is_some()) {
+        found.push(format!("{removed} nodes were removed"));
+    }
     found
 }
 
@@ -71,7 +79,20 @@ fn begun_again(work: &Work, happened: &Happened) -> Vec<String> {
     let again = happened.begun.iter().filter(|(_, number)| **number > 1);
     let again = again.map(|((host, state), number)| format!("{host}: {state} {number} times"));
     let missing = work.begun().into_iter().filter(|one| !happened.begun.contains_key(one));
+    let asked = work.begun();
+    // A host is cleaned before it is free for the first time, and before it is deleted.
+    let is_usual = |(name, state): &(String, String)| {
+        let cleaned = iter::once(work.created)
+            .chain(work.deleted)
+            .any(|number| *name == host(number));
+        cleaned && state == "cleaning"
+    };
+    let unasked = happened
+        .begun
+        .keys()
+        .filter(|one| !asked.contains(one) && !is_usual(one));
     again
+        .chain(unasked.map(|(host, state)| format!("{host}: {state} was not asked")))
         .chain(missing.map(|(host, state)| format!("{host}: no {state} is in the log")))
         .collect()
 }
@@ -134,7 +155,10 @@ mod tests {
                 order(work.provisioned, Verb::Provision),
                 order(0, Verb::Create),
                 order(1, Verb::Describe),
-            ],
+            ]
+            .into_iter()
+            .chain(work.deleted.map(|number| order(number, Verb::Delete)))
+            .collect(),
             begun: work.begun().into_iter().map(|one| (one, 1)).collect(),
             writes: vec![write(1), write(2), write(work.provisioned), write(work.provisioned)],
             machines: [machines(4), machines(5)],
@@ -145,10 +169,10 @@ mod tests {
     #[test]
     fn each_violation_is_found_and_nothing_else() {
         type Change = fn(&mut Happened);
-        let changes: [(Option<&str>, Change); 11] = [
+        let changes: [(Option<&str>, Change); 13] = [
             (None, |_| {}),
             (Some("host-1: PUT"), |all| all.orders.push(order(1, Verb::Power))),
-            (Some("host-2: PUT"), |all| all.orders.push(order(2, Verb::Delete))),
+            (Some("host-2: PUT"), |all| all.orders.push(order(2, Verb::Provision))),
             (Some("2 nodes"), |all| all.orders.push(order(0, Verb::Create))),
             (Some("cleaning 2 times"), |all| {
                 for ((_, state), number) in &mut all.begun {
@@ -157,6 +181,12 @@ mod tests {
             }),
             (Some("no deploying"), |all| {
                 all.begun.retain(|(_, state), _| state != "deploying")
+            }),
+            (Some("host-4: inspecting was not asked"), |all| {
+                all.begun.insert((host(4), "inspecting".to_owned()), 1);
+            }),
+            (Some("nodes were removed"), |all| {
+                all.orders.push(order(5, Verb::Delete))
             }),
             (Some("host-1 was Some"), |all| {
                 all.machines[1].insert(1, machine(2)).map(drop).unwrap()

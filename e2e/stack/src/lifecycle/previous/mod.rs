@@ -208,6 +208,8 @@ impl Suite<'_> {
         let watch = Stopwatch::start();
         change()?;
         self.runs(image)?;
+        let left = self.in_flight(work)?;
+        ensure!(left > 0, "all work ended before the other program ran");
         self.reach(&work.ends())?;
         self.is_deleted(work)?;
         nodes_listed(self.fleet)?;
@@ -231,7 +233,7 @@ impl Suite<'_> {
         ensure!(found.is_empty(), "{}", found.join("\n       "));
         let acting = happened.orders.iter().filter(|order| order.what.acts()).count();
         Ok(format!(
-            "{acting} orders to {} hosts, {seconds:.1} s",
+            "{acting} orders to {} hosts, {left} of them in flight when the other program ran, {seconds:.1} s",
             work.hosts().len()
         ))
     }
@@ -259,6 +261,18 @@ impl Suite<'_> {
             };
             Ok((!pods.is_empty() && pods.iter().all(has)).then_some(()))
         })
+    }
+
+    /// How many hosts are not in the state in which they end.
+    fn in_flight(&self, work: &Work) -> anyhow::Result<usize> {
+        let (ends, hosts) = (work.ends(), list(self.stack, NAMESPACE, "baremetalhosts")?);
+        let asked = work.hosts();
+        let is_left = |one: &&Value| {
+            let name = name(one);
+            let state = one["status"]["provisioning"]["state"].as_str();
+            asked.contains(&name) && ends.get(&name).copied() != state
+        };
+        Ok(hosts.iter().filter(is_left).count())
     }
 
     fn create(&self, number: u64) -> anyhow::Result<()> {
