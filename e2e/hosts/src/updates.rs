@@ -169,7 +169,7 @@ async fn made(env: &TestEnv, last: usize) -> anyhow::Result<()> {
 }
 
 async fn refused(env: &TestEnv) -> anyhow::Result<()> {
-    let wrong = offer(env, "nic", "9.9")?;
+    let (before, wrong) = (updates(env).await?, offer(env, "nic", "9.9")?);
     ask(env, &[("bios", wrong)]).await?;
     let has_failed =
         |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.error_message.contains("firmware"));
@@ -178,5 +178,11 @@ async fn refused(env: &TestEnv) -> anyhow::Result<()> {
     let kind = serde_json::to_value(host.status.error_type)?;
     ensure!(kind == "preparation error", "{kind}: {}", host.status.error_message);
     ask(env, &[("bios", offer(env, "bios", "9.9")?)]).await?;
-    has(env, &[("bios", "9.9")]).await
+    has(env, &[("bios", "9.9")]).await?;
+    let made = updates(env).await?.saturating_sub(before);
+    ensure!(
+        made == 2,
+        "{made} updates were tried instead of the wrong and the right one"
+    );
+    Ok(())
 }

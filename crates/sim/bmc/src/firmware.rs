@@ -63,6 +63,13 @@ impl Firmware {
         number
     }
 
+    /// Whether a task has not ended.
+    #[must_use]
+    pub fn is_updating(&self) -> bool {
+        let is_open = |progress: &Progress| matches!(progress, Progress::Fetching | Progress::Staged(_));
+        self.tasks.values().any(is_open)
+    }
+
     /// A task, if it exists.
     #[must_use]
     pub fn task(&self, number: u64) -> Option<&Progress> {

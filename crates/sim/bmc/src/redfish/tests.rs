@@ -233,6 +233,11 @@ fn update_is_a_task_that_the_next_boot_ends() {
     );
     assert_eq!(made.status, 202);
     let task = made.location.unwrap();
+    let update = json!({ "ImageURI": "http://files/bios" });
+    assert_eq!(lab.ask(Verb::Post, UPDATE, &update).status, 503);
+    let part =
+        json!({ "ImageURI": "http://files/bios", "Targets": ["/redfish/v1/UpdateService/FirmwareInventory/BMC"] });
+    assert_eq!(lab.ask(Verb::Post, UPDATE, &part).status, 501);
     assert_eq!(lab.get(&task)["TaskState"], "Running");
     let fetch = Effect::Fetch {
         task: 1,

@@ -10,7 +10,7 @@ use crate::{
 
 const SERVICE: &str = "/redfish/v1/UpdateService";
 const TASKS: &str = "/redfish/v1/TaskService/Tasks";
-/// Members of `SimpleUpdate` that an update needs no more than.
+/// The supported members of `SimpleUpdate`. The only target is this system: the file says what of it is updated.
 const MEMBERS: [&str; 3] = ["ImageURI", "TransferProtocol", "Targets"];
 
 /// Resources below `UpdateService`.
@@ -87,6 +87,14 @@ fn update(machine: &mut Machine, body: &Value) -> Answer {
     let url = body.get("ImageURI").and_then(Value::as_str).unwrap_or_default();
     if !(url.starts_with("http://") || url.starts_with("https://")) {
         return Answer::error(400, "ImageURI must begin with http:// or https://");
+    }
+    let system = format!("/redfish/v1/Systems/{}", machine.number.uuid());
+    let targets = body.get("Targets").and_then(Value::as_array);
+    if targets.is_some_and(|targets| targets.iter().any(|target| *target != system)) {
+        return Answer::unsupported("updates of a part of the system");
+    }
+    if machine.firmware.is_updating() {
+        return Answer::error(503, "an update is in progress");
     }
     let number = machine.firmware.update(url);
     Answer {
