@@ -299,7 +299,7 @@ previous: tools ## build the release before this one, of the commit PREVIOUS
 	  git -C source checkout --quiet "$(PREVIOUS)" && \
 	  env -u MAKEFLAGS -u MFLAGS CARGO_TARGET_DIR="$(CACHE)/previous/target" $(MAKE) --silent -C source program chart PROFILE=dev \
 	    IMAGE=$(PREVIOUS_IMAGE) CHARTS="$(PREVIOUS_HOME)/charts" && \
-	  cp "$(CACHE)/previous/target/$(TRIPLE)/debug/capm3" capm3 && rm -rf source; }
+	  cp "$(CACHE)/previous/target/$(TRIPLE)/debug/capm3" capm3.new && mv capm3.new capm3 && rm -rf source "$(CACHE)/previous/target"; }
 e2e-previous: STACK_NAME = previous
 e2e-previous: PROFILE = dev
 e2e-previous: stack-tools previous release program chart ## upgrade the previous release to this one and roll back with the real Helm, while hosts of a real Ironic are in flight (PREVIOUS)
