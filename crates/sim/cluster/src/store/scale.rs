@@ -19,10 +19,15 @@ impl Store {
             Verb::Patch => Patch::parse(&call.request.content_type, &call.request.body, &call.kind)?.apply(&before)?,
             _ => serde_json::from_slice(&call.request.body).map_err(|error| Refusal::bad_request(error.to_string()))?,
         };
-        let replicas = wanted
-            .pointer("/spec/replicas")
-            .and_then(Value::as_i64)
-            .unwrap_or_default();
+        let replicas = match wanted.pointer("/spec/replicas") {
+            None | Some(Value::Null) => 0,
+            Some(replicas) => {
+                let whole = replicas.as_i64().filter(|number| i32::try_from(*number).is_ok());
+                whole.ok_or_else(|| {
+                    Refusal::bad_request(format!("json: cannot unmarshal {replicas} into spec.replicas"))
+                })?
+            }
+        };
         if replicas < 0 {
             let detail = "must be greater than or equal to 0";
             let error = FieldError::invalid("spec.replicas", replicas, detail);

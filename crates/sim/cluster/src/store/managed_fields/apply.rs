@@ -38,7 +38,7 @@ impl FieldTracker<'_> {
     }
 
     /// The same for kubectl after its applies on the client's side: a conflict does not count if `last`, the configuration of the
-    /// last one, has its fields.
+    /// last one, is of the same version and has its fields as they are now.
     pub(in crate::store) fn apply_after(
         &self,
         last: &Value,
@@ -49,8 +49,10 @@ impl FieldTracker<'_> {
     ) -> Result<Applied, Refusal> {
         match self.merged(live, config, managers, (name, force)) {
             Err(ApplyError::Conflicts(conflicts)) => {
-                let own = self.schema(&self.api_version).map(|schema| schema.fields(last));
-                let own = own.unwrap_or_default();
+                let is_same_version = last["apiVersion"] == *self.api_version;
+                let kept = live.filter(|_| is_same_version).and_then(|live| unchanged(last, live));
+                let own = self.schema(&self.api_version).zip(kept);
+                let own = own.map(|(schema, kept)| schema.fields(&kept)).unwrap_or_default();
                 if conflicts.iter().all(|(_, fields)| fields.difference(&own).is_empty()) {
                     self.apply(live, config, managers, (name, true))
                 } else {
@@ -162,6 +164,18 @@ impl FieldTracker<'_> {
         }
         Ok(pruned)
     }
+}
+
+/// What of a configuration an object still has.
+fn unchanged(last: &Value, live: &Value) -> Option<Value> {
+    let (Some(members), Some(_)) = (last.as_object(), live.as_object()) else {
+        return (last == live).then(|| last.clone());
+    };
+    let kept = members.iter().filter_map(|(name, value)| {
+        let kept = unchanged(value, live.get(name)?)?;
+        Some((name.clone(), kept))
+    });
+    Some(Value::Object(kept.collect()))
 }
 
 fn refusal(error: ApplyError) -> Refusal {
