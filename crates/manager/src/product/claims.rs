@@ -12,10 +12,11 @@ use metal3_runtime::work::Controller;
 use metal3_runtime::write::Writer;
 
 use super::WriteAccess;
+use crate::hosts_config::HostsConfig;
 use crate::session::Session;
 
 /// A program of one namespace may not watch namespaces, which belong to none.
-fn watches_namespaces(only: Option<&str>) -> bool {
+const fn watches_namespaces(only: Option<&str>) -> bool {
     only.is_none()
 }
 
@@ -32,23 +33,24 @@ pub(super) fn watches(
 
 /// The controller, with the flag.
 pub(super) fn controller(
-    session: &Session,
+    (session, metal): (&Session, &HostsConfig),
     (of_hosts, caches): (&HostCaches, Caches),
     write_access: &WriteAccess,
-    (switches, only): (Option<SecretsOfSwitches>, Option<&str>),
-    events: EventRecorder,
+    switches: Option<SecretsOfSwitches>,
+    events: &EventRecorder,
 ) -> Option<Controller<ClaimReconciler>> {
     if !session.options.serves_claims {
         return None;
     }
+    let only = session.options.namespace.as_ref().or(metal.namespace.as_ref());
     let parts = claims::Parts {
         client: write_access.client.clone(),
         caches,
-        watches_namespaces: watches_namespaces(only),
+        watches_namespaces: watches_namespaces(only.map(String::as_str)),
         of_hosts: of_hosts.clone(),
         switches,
         clock: Arc::clone(&session.clock),
-        events,
+        events: events.clone(),
         metrics: session.metrics.clone(),
     };
     let writer: Writer<Claims> = Writer::new(write_access.client.clone(), session.mode());

@@ -303,13 +303,13 @@ fn controllers(
 ) -> Task {
     let (events, inbox) = EventRecorder::bounded(EVENTS);
     let writer: Writer<Hosts> = Writer::new(write_access.client.clone(), session.mode());
-    let only = session.options.namespace.clone().or_else(|| metal.namespace.clone());
+    let its_secrets = secrets_of_switches(&metal, &others.switches);
     let of_claims = claims::controller(
-        session,
+        (session, &metal),
         (&caches, others.claims),
         &write_access,
-        (secrets_of_switches(&metal, &others.switches), only.as_deref()),
-        events.clone(),
+        its_secrets,
+        &events,
     );
     let its_caches = (others.subscriptions, &others.switches);
     let of_subscriptions = subscription_parts(session, (&caches, its_caches), &write_access, &metal, events.clone());

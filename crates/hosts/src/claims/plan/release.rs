@@ -69,6 +69,7 @@ pub(super) fn of_others(facts: &Facts, own: &Key) -> Option<Step> {
     (!matches!(step, Step::End(_))).then_some(step)
 }
 
+// differs: `claim-cleaning`. The Go manager removes the consumer only.
 fn release_host(facts: &Facts, key: &Key, host: &BareMetalHost) -> Decision {
     require_permission(facts, key, host)?;
     let stripped = stripped(host);
