@@ -135,109 +135,99 @@ impl Act<'_> {
     }
 
     /// The Secret under the name of the copy, read now: `None` if the facts changed and the decision has to be made again.
-    async fn former(
-        &self,
-        which: Use,
-        key: &Key,
-        host: &BareMetalHost,
-        facts: &mut Facts,
-    ) -> Result<Option<Option<Erased<Secret>>>, Fault> {
+    async fn former(&self, which: Use, host: &Key, facts: &mut Facts) -> Result<Option<Option<Erased<Secret>>>, Fault> {
         let target = MetadataOf(&self.reconciler.observer.secret_names);
-        let found = self.writer.read::<Secret>(&target, key).await?.map(Erased::new);
+        let key = host.sibling(&which.name(host));
+        let found = self.writer.read::<Secret>(&target, &key).await?.map(Erased::new);
+        let object = facts
+            .hosts
+            .get(host)
+            .ok_or_else(|| Fault::bug("a copy without its host"))?;
         let is_foreign = found
             .as_ref()
-            .is_some_and(|found| !copies::is_of(&found.metadata, host));
+            .is_some_and(|found| !copies::is_of(&found.metadata, object));
         if is_foreign {
-            facts.set_copy(which, Copy::Foreign);
+            facts.set_copy(which, host, Copy::Foreign);
             return Ok(None);
         }
         Ok(Some(found))
     }
 
     async fn fill(&self, which: Use, host: &Key, facts: &mut Facts) -> Result<Option<Next>, Fault> {
-        let (Some(object), Some(name)) = (facts.hosts.get(host).cloned(), source_name(which, facts)) else {
-            return Err(Fault::bug("a copy without its host or its Secret"));
+        let Some(Source::Secret { name, .. }) = facts.pair(which, host).map(|pair| pair.source.clone()) else {
+            return Err(Fault::bug("a copy of no Secret"));
         };
         let read = self.reconciler.secrets.get(&facts.key.sibling(&name)).await?;
         let Observed::Present(source) = read else {
-            facts.set_source(which, Source::Absent);
+            facts.set_source(which, host, Source::Absent);
             return Ok(None);
         };
-        let key = host.sibling(&which.name(host));
-        let Some(former) = self.former(which, &key, &object, facts).await? else {
+        let Some(former) = self.former(which, host, facts).await? else {
             return Ok(None);
         };
-        let Some(copy) = copies::filled(which, &object, &source, former.as_deref()).map(Erased::new) else {
-            facts.set_source(which, Source::OtherType);
-            return Ok(None);
-        };
-        let version = copies::version(&source.metadata).unwrap_or_default();
-        let ended = self
-            .write_copy((which, &key), (former.as_deref(), &copy), facts)
-            .await?;
-        if ended.is_none()
-            && facts
-                .copies
-                .as_ref()
-                .and_then(|all| all.get(&which))
-                .is_some_and(|pair| pair.copy != Copy::Refused)
-        {
-            facts.set_source(
-                which,
-                Source::Secret {
-                    name,
-                    version: version.clone(),
-                },
-            );
-            facts.set_copy(which, Copy::Own(Some(version)));
-        }
-        Ok(ended)
-    }
-
-    async fn empty(&self, which: Use, host: &Key, facts: &mut Facts) -> Result<Option<Next>, Fault> {
         let object = facts
             .hosts
             .get(host)
-            .cloned()
             .ok_or_else(|| Fault::bug("a copy without its host"))?;
-        let key = host.sibling(&which.name(host));
-        let Some(former) = self.former(which, &key, &object, facts).await? else {
+        let Some(copy) = copies::filled(which, object, &source, former.as_deref()).map(Erased::new) else {
+            facts.set_source(which, host, Source::OtherType);
+            return Ok(None);
+        };
+        let version = copies::version(&source.metadata).unwrap_or_default();
+        facts.set_source(
+            which,
+            host,
+            Source::Secret {
+                name,
+                version: version.clone(),
+            },
+        );
+        let done = Copy::Own(Some(version));
+        self.write_copy((which, host), (former.as_deref(), &copy), done, facts)
+            .await
+    }
+
+    async fn empty(&self, which: Use, host: &Key, facts: &mut Facts) -> Result<Option<Next>, Fault> {
+        let Some(former) = self.former(which, host, facts).await? else {
             return Ok(None);
         };
         let Some(former) = former else {
-            facts.set_copy(which, Copy::Absent);
+            facts.set_copy(which, host, Copy::Absent);
             return Ok(None);
         };
         let copy = Erased::new(copies::emptied(which, &former));
-        let ended = self.write_copy((which, &key), (Some(&*former), &copy), facts).await?;
-        facts.set_copy(which, Copy::Own(None));
-        Ok(ended)
+        self.write_copy((which, host), (Some(&*former), &copy), Copy::Own(None), facts)
+            .await
     }
 
     async fn write_copy(
         &self,
-        (which, key): (Use, &Key),
+        (which, host): (Use, &Key),
         (from, to): (Option<&Secret>, &Secret),
+        done: Copy,
         facts: &mut Facts,
     ) -> Result<Option<Next>, Fault> {
         let target = MetadataOf(&self.reconciler.observer.secret_names);
-        let written = match from {
+        let key = host.sibling(&which.name(host));
+        let patch = from.map(|from| patch(&key, from, to)).transpose()?;
+        let written = match patch {
             None => self.writer.create::<Secret>(&target, to).await,
-            Some(from) => match patch(key, from, to)? {
-                None => return Ok(None),
-                Some(patch) => self.writer.patch::<Secret>(&target, key, patch).await,
-            },
+            Some(Some(patch)) => self.writer.patch::<Secret>(&target, &key, patch).await,
+            Some(None) => {
+                facts.set_copy(which, host, done);
+                return Ok(None);
+            }
         };
         match written {
-            Err(error) if is_refused(&error) => {
-                facts.set_copy(which, Copy::Refused);
-                Ok(None)
-            }
+            Err(error) if is_refused(&error) => facts.set_copy(which, host, Copy::Refused),
             written => {
-                let object = written?.object().map(Erased::new);
-                Ok(object.is_none().then_some(Next::Done))
+                if written?.object().map(Erased::new).is_none() {
+                    return Ok(Some(Next::Done));
+                }
+                facts.set_copy(which, host, done);
             }
         }
+        Ok(None)
     }
 
     /// Ends the reconcile.
@@ -263,12 +253,5 @@ impl Act<'_> {
         let patch = patch.with_precondition(&at.version);
         self.writer.patch_status::<HostClaim>(cache, &facts.key, patch).await?;
         Ok(())
-    }
-}
-
-fn source_name(which: Use, facts: &Facts) -> Option<String> {
-    match &facts.copies.as_ref()?.get(&which)?.source {
-        Source::Secret { name, .. } => Some(name.clone()),
-        _ => None,
     }
 }

@@ -89,6 +89,13 @@ pub(super) fn reuse_label(claim: &HostClaim, namespace: &str) -> Option<String> 
     })
 }
 
+/// Whether the host is in the only namespace that the claim accepts, if it names one.
+pub(super) fn is_in_namespace(claim: &HostClaim, host: &BareMetalHost) -> bool {
+    let selector = claim.spec.host_selector.as_ref();
+    let only = selector.and_then(|selector| selector.in_namespace.as_deref());
+    only.is_none_or(|only| only.is_empty() || host.metadata.namespace.as_deref() == Some(only))
+}
+
 /// What a claim asks for.
 pub(super) struct Chooser<'a> {
     claim: &'a HostClaim,
@@ -119,16 +126,8 @@ impl<'a> Chooser<'a> {
     pub(super) fn selects(&self, host: &BareMetalHost) -> bool {
         let kept = host.label(NODE_REUSE_LABEL);
         let is_kept_for_another = kept.is_some() && kept != self.reuse.as_deref();
-        let selector = self.claim.spec.host_selector.as_ref();
-        let only = selector.and_then(|selector| selector.in_namespace.as_deref());
-        let only = only.filter(|only| !only.is_empty());
-        let labels = host.metadata.labels.as_ref();
-        !is_kept_for_another
-            && only.is_none_or(|only| host.metadata.namespace.as_deref() == Some(only))
-            && labels.map_or_else(
-                || self.selector.matches(&std::collections::BTreeMap::new()),
-                |labels| self.selector.matches(labels),
-            )
+        let labels = host.metadata.labels.clone().unwrap_or_default();
+        !is_kept_for_another && is_in_namespace(self.claim, host) && self.selector.matches(&labels)
     }
 
     /// The host to bind.

@@ -8,7 +8,7 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostClaim, HostD
 use metal3_runtime::cache::Key;
 use metal3_runtime::plan::Observed;
 
-use super::copies::{Copy, Pairs, Source, Use};
+use super::copies::{Copy, Pair, Pairs, Source, Use};
 
 /// A read that a decision needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,24 +48,29 @@ pub(super) struct Facts {
     pub(super) is_host_unreadable: bool,
     /// The HardwareData of those hosts.
     pub(super) hardware: BTreeMap<Key, Arc<HardwareData>>,
-    /// The Secrets for the host of the claim.
-    pub(super) copies: Option<Pairs>,
+    /// The Secrets for each host of the claim.
+    pub(super) copies: BTreeMap<Key, Pairs>,
     pub(super) fresh: Fresh,
     pub(super) now: DateTime<Utc>,
 }
 
 impl Facts {
-    /// What became of a copy.
-    pub(super) fn set_copy(&mut self, which: Use, copy: Copy) {
-        if let Some(pair) = self.copies.as_mut().and_then(|pairs| pairs.get_mut(&which)) {
+    /// What became of a copy for a host.
+    pub(super) fn set_copy(&mut self, which: Use, host: &Key, copy: Copy) {
+        if let Some(pair) = self.copies.get_mut(host).and_then(|pairs| pairs.get_mut(&which)) {
             pair.copy = copy;
         }
     }
 
     /// What became of a Secret that the claim names.
-    pub(super) fn set_source(&mut self, which: Use, source: Source) {
-        if let Some(pair) = self.copies.as_mut().and_then(|pairs| pairs.get_mut(&which)) {
+    pub(super) fn set_source(&mut self, which: Use, host: &Key, source: Source) {
+        if let Some(pair) = self.copies.get_mut(host).and_then(|pairs| pairs.get_mut(&which)) {
             pair.source = source;
         }
+    }
+
+    /// The Secret that the claim names and its copy for a host.
+    pub(super) fn pair(&self, which: Use, host: &Key) -> Option<&Pair> {
+        self.copies.get(host)?.get(&which)
     }
 }

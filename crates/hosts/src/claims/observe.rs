@@ -56,7 +56,7 @@ impl Observer {
             hosts: BTreeMap::new(),
             is_host_unreadable: named.is_some_and(|host| matches!(self.hosts.find(&host), Observed::Unknown(_))),
             hardware: BTreeMap::new(),
-            copies: None,
+            copies: BTreeMap::new(),
             fresh: Fresh::default(),
             now,
         };
@@ -127,7 +127,10 @@ impl Observer {
                 self.find_hardware(&key, facts);
                 facts.fresh.hosts.insert(key);
             }
-            Read::Copies(host) => facts.copies = Some(self.copies(facts, &host)),
+            Read::Copies(host) => {
+                let copies = self.copies(facts, &host);
+                facts.copies.insert(host, copies);
+            }
         }
         Ok(true)
     }
@@ -181,21 +184,23 @@ impl Observer {
             Some(Reading::Known(true)) => return Source::OtherUse,
             Some(Reading::Failed(_) | Reading::NotRead) => return Source::Unknown,
         }
-        if copies::of_what(&meta.metadata).is_some() || self.is_login(&key) {
+        if copies::of_what(&meta.metadata).is_some() || self.may_be_login(&key) {
             return Source::OtherUse;
         }
         let version = copies::version(&meta.metadata);
         version.map_or(Source::Unknown, |version| Source::Secret { name, version })
     }
 
-    /// Whether a host has its login there.
-    fn is_login(&self, secret: &Key) -> bool {
+    /// Whether a host has its login there, or may have.
+    fn may_be_login(&self, secret: &Key) -> bool {
         self.hosts.read(|cache| {
+            let mut unreadable = cache.unreadable();
             let mut hosts = cache.in_namespace(&secret.namespace);
-            hosts.any(|host| {
+            let names = |host: &Arc<BareMetalHost>| {
                 let bmc = host.spec.bmc.as_ref();
                 bmc.is_some_and(|bmc| bmc.credentials_name == secret.name)
-            })
+            };
+            hosts.any(names) || unreadable.any(|host| host.namespace == secret.namespace)
         })
     }
 }

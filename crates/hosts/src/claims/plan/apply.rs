@@ -46,7 +46,7 @@ pub(super) fn apply(facts: &Facts, (key, host): (&Key, &BareMetalHost), report: 
 
 /// Copies what the claim names, again when it changes, until it is deployed.
 fn require_copies(facts: &Facts, key: &Key, report: &Report) -> Decision<()> {
-    let Some(pairs) = &facts.copies else {
+    let Some(pairs) = facts.copies.get(key) else {
         return Err(Step::Read(Read::Copies(key.clone())));
     };
     for (which, pair) in pairs.iter().filter(|(_, pair)| !pair.is_synced()) {

@@ -24,7 +24,7 @@ use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Next;
 
 use super::bond::{self, Record};
-use super::choice::is_unused;
+use super::choice::{Chooser, is_in_namespace, is_unused};
 use super::copies::Use;
 use super::facts::{Facts, Read};
 use super::policy;
@@ -155,9 +155,13 @@ fn later() -> Step {
     })
 }
 
-/// Whether this program bound the host to the claim, or may.
+/// Whether this program bound the host to the claim, or may. Who writes hosts and policies of a namespace could otherwise have the
+/// Secrets of a claim copied there that asks for hosts of another one.
 fn is_own(facts: &Facts, host: &BareMetalHost) -> bool {
-    Record::of_bond(host, &facts.key).is_some() || is_unused(host)
+    let claim = &facts.claim;
+    let selects = || Chooser::new(claim, &facts.key).is_some_and(|chooser| chooser.selects(host));
+    let is_recorded = Record::of_bond(host, &facts.key).is_some();
+    is_in_namespace(claim, host) && (is_recorded || (is_unused(host) && selects()))
 }
 
 /// The host of the claim: the one that its status names while that names the claim, else one that a policy permits.
@@ -233,7 +237,7 @@ fn serve_host(facts: &Facts, key: &Key, host: &BareMetalHost) -> Decision {
     reboot::pass_on(facts, (key, host), &record)?;
     apply::apply(facts, (key, host), &report)?;
     metadata::copy(facts, key, host)?;
-    if let Some(step) = release::of_others(facts, key) {
+    if let Some(step) = release::of_others(facts, Some(key)) {
         return Err(step);
     }
     Ok(end(Some(report.synced())))

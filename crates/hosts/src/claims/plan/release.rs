@@ -35,10 +35,15 @@ pub(super) fn release(facts: &Facts) -> Decision {
         let why = "the claim is deleted and paused, so its host is not released; remove its annotation cluster.x-k8s.io/paused";
         return Ok(end(Some(Report::unbound(PAUSED, why).keeping(claim))));
     }
-    if let Some((key, host)) = bonds(facts).next() {
+    let named = named(claim);
+    if let Some((key, host)) = bonds(facts).find(|(key, _)| named.as_ref().is_none_or(|named| named == *key)) {
         return release_host(facts, key, host);
     }
-    if let Some(named) = named(claim).filter(|named| !facts.fresh.hosts.contains(named)) {
+    // The claim does not wait for a further one, which somebody may have made name it.
+    if let Some(step) = of_others(facts, named.as_ref()) {
+        return Err(step);
+    }
+    if let Some(named) = named.filter(|named| !facts.fresh.hosts.contains(named)) {
         return Err(Step::Read(Read::Host(named)));
     }
     if !facts.fresh.claim {
@@ -62,11 +67,10 @@ fn bonds(facts: &Facts) -> impl Iterator<Item = (&Key, &BareMetalHost)> {
 }
 
 /// A step that releases a further host of the claim, which two processes may have bound at the same time.
-pub(super) fn of_others(facts: &Facts, own: &Key) -> Option<Step> {
-    let mut others = bonds(facts).filter(|(key, host)| *key != own && Record::of_bond(host, &facts.key).is_some());
-    let (key, host) = others.next()?;
-    let step = release_host(facts, key, host).unwrap_or_else(|step| step);
-    (!matches!(step, Step::End(_))).then_some(step)
+pub(super) fn of_others(facts: &Facts, own: Option<&Key>) -> Option<Step> {
+    let others = bonds(facts).filter(|(key, _)| Some(*key) != own);
+    let mut steps = others.map(|(key, host)| release_host(facts, key, host).unwrap_or_else(|step| step));
+    steps.find(|step| !matches!(step, Step::End(_)))
 }
 
 // differs: `claim-cleaning`. The Go manager removes the consumer only.
@@ -83,12 +87,13 @@ fn release_host(facts: &Facts, key: &Key, host: &BareMetalHost) -> Decision {
     if !is_released(host) {
         return Err(wait(facts, key, host));
     }
-    let Some(pairs) = &facts.copies else {
+    let Some(pairs) = facts.copies.get(key) else {
         return Err(Step::Read(Read::Copies(key.clone())));
     };
     for (which, pair) in pairs {
-        if pair.copy == Copy::Unknown {
-            let why = "whether copies of its Secrets exist is not known now";
+        if matches!(pair.copy, Copy::Unknown | Copy::Refused) {
+            let why = "whether copies of its Secrets are emptied is not known, or the API server refuses it; ask the administrators of the \
+                       hosts";
             return Err(end(Some(Report::releasing(facts, key, host, DELETION_FAILED, why))));
         }
         if pair.is_filled() {

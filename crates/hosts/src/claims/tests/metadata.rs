@@ -21,7 +21,7 @@ fn written(rules: Value, found: Value) -> Option<Value> {
     );
     let hardware: HardwareData = serde_json::from_value(json!({ "metadata": metadata, "spec": {} })).unwrap();
     facts.hardware.insert(key("metal", "h"), Arc::new(hardware));
-    facts.copies = Some(no_copies());
+    facts.copies.insert(key("metal", "h"), no_copies());
     match after_reads(&mut facts).0 {
         Step::Do(Action::Hardware(changed)) => Some(serde_json::to_value(&changed.metadata).unwrap()),
         Step::End(_) => None,

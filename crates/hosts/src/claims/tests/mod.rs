@@ -90,7 +90,7 @@ pub(super) fn facts(claim: HostClaim, hosts: Vec<BareMetalHost>) -> Facts {
         hosts: hosts.collect(),
         is_host_unreadable: false,
         hardware: BTreeMap::new(),
-        copies: None,
+        copies: BTreeMap::new(),
         fresh: Fresh::default(),
         now: now(),
     }
@@ -110,7 +110,7 @@ pub(super) fn after_reads(facts: &mut Facts) -> (Step, usize) {
     let mut live = 0;
     for _ in 0..20 {
         match plan(facts) {
-            Step::Read(Read::Copies(_)) => facts.copies = Some(no_copies()),
+            Step::Read(Read::Copies(host)) => drop(facts.copies.insert(host, no_copies())),
             Step::Read(read) => {
                 live += 1;
                 match read {

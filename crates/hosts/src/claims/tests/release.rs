@@ -65,7 +65,7 @@ fn copies_are_emptied_before_the_host_is_free() {
         copy: Copy::Own(Some("u/3".to_owned())),
     };
     copies.insert(Use::MetaData, filled);
-    facts.copies = Some(copies);
+    facts.copies.insert(key("metal", "h"), copies);
     let (step, _) = after_reads(&mut facts);
     assert_eq!(step, Step::Do(Action::Empty(Use::MetaData, key("metal", "h"))));
 }
@@ -134,4 +134,22 @@ fn host_is_kept_for_the_next_claim_of_the_same_reuse() {
     let mut facts = facts(claim(&keeps), vec![host(&bound())]);
     let (step, _) = after_reads(&mut facts);
     assert_eq!(written(&step).0.label(reuse), Some("tenant.kcp"));
+}
+
+#[test]
+fn further_host_is_released_and_not_waited_for() {
+    let other = |change: &Value| {
+        host(&merged(
+            bound(),
+            &merged(json!({ "metadata": { "name": "other" } }), change),
+        ))
+    };
+    let gone = || claim(&deleted());
+    let mut idle = facts(gone(), vec![other(&json!({}))]);
+    let (step, _) = after_reads(&mut idle);
+    assert_eq!(written(&step).1, "release the host");
+    let stuck = json!({ "status": { "provisioning": { "state": "deprovisioning" } } });
+    let mut stuck = facts(gone(), vec![other(&stuck)]);
+    let (step, _) = after_reads(&mut stuck);
+    assert!(matches!(step, Step::Do(Action::Claim(_))), "{step:?}");
 }

@@ -18,7 +18,7 @@ fn with_copies(claim: HostClaim, host: BareMetalHost, of_user_data: Pair) -> Fac
     let mut facts = facts(claim, vec![host]);
     let mut copies = no_copies();
     copies.insert(Use::UserData, of_user_data);
-    facts.copies = Some(copies);
+    facts.copies.insert(key("metal", "h"), copies);
     facts
 }
 
@@ -253,4 +253,26 @@ fn bound_host_that_is_absent_is_missing_and_not_replaced() {
         "MissingBareMetalHost"
     );
     assert_eq!(condition(&facts, &step, "Ready").unwrap().0, "MissingBareMetalHost");
+}
+
+#[test]
+fn host_of_another_namespace_than_the_claim_asks_for_is_not_served_whatever_names_the_claim() {
+    let forged = [bound(), json!({ "spec": { "consumerRef": consumer("c") } })];
+    for change in forged {
+        let pinned = claim(&json!({ "spec": { "image": image(), "hostSelector": { "inNamespace": "fleet" } } }));
+        let facts = facts(pinned, vec![host(&change)]);
+        let step = plan(&facts);
+        assert_eq!(
+            condition(&facts, &step, "Associated").unwrap().0,
+            "NoBareMetalHost",
+            "{change}"
+        );
+    }
+    let selects = json!({ "spec": { "hostSelector": { "matchLabels": { "size": "large" } } } });
+    let unselected = host(&json!({ "spec": { "consumerRef": consumer("c") } }));
+    let facts = facts(claim(&selects), vec![unselected]);
+    assert_eq!(
+        condition(&facts, &plan(&facts), "Associated").unwrap().0,
+        "NoBareMetalHost"
+    );
 }
