@@ -14,7 +14,7 @@ use metal3_runtime::cache::Key;
 use metal3_runtime::work::Next;
 
 use super::super::bond::{self, Record};
-use super::super::choice::{is_empty, reuse_label};
+use super::super::choice::{is_empty, is_in_namespace, reuse_label};
 use super::super::copies::Copy;
 use super::super::facts::{Facts, Read};
 use super::report::Report;
@@ -55,14 +55,20 @@ pub(super) fn release(facts: &Facts) -> Decision {
     Ok(Step::Do(Action::Claim(Box::new(released))))
 }
 
-/// The hosts that were bound to the claim: by this program, or by a Go manager, which gives them nothing.
+/// The hosts that were bound to the claim: by this program, or by a Go manager, which gives them nothing. One that the status does
+/// not name counts only while a policy permits it: anyone who writes hosts could otherwise keep a claim from its deletion.
 fn bonds(facts: &Facts) -> impl Iterator<Item = (&Key, &BareMetalHost)> {
     let named = named(&facts.claim);
     let hosts = facts.hosts.iter().map(|(key, host)| (key, &**host));
     hosts.filter(move |(key, host)| {
         let is_consumer = bond::consumer(host).as_ref() == Some(&facts.key);
-        let is_of_go_manager = named.as_ref() == Some(*key) && opener(facts, &key.namespace).is_some();
-        is_consumer && (Record::of_bond(host, &facts.key).is_some() || is_of_go_manager)
+        let is_recorded = Record::of_bond(host, &facts.key).is_some();
+        let is_permitted = opener(facts, &key.namespace).is_some();
+        is_consumer
+            && match named.as_ref() == Some(*key) {
+                true => is_recorded || is_permitted,
+                false => is_recorded && is_permitted && is_in_namespace(&facts.claim, host),
+            }
     })
 }
 

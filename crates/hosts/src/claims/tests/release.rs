@@ -153,3 +153,13 @@ fn further_host_is_released_and_not_waited_for() {
     let (step, _) = after_reads(&mut stuck);
     assert!(matches!(step, Step::Do(Action::Claim(_))), "{step:?}");
 }
+
+#[test]
+fn record_that_somebody_wrote_does_not_keep_a_claim_without_a_policy() {
+    let mut unnamed = claim(&deleted());
+    unnamed.status.bare_metal_host = None;
+    let mut facts = super::facts(unnamed, vec![host(&used())]);
+    facts.policies.clear();
+    let (step, _) = after_reads(&mut facts);
+    assert!(matches!(step, Step::Do(Action::Claim(_))), "{step:?}");
+}
