@@ -2,6 +2,7 @@
 
 mod secrets;
 mod security;
+mod story;
 mod sweep;
 mod tenant;
 
