@@ -10,7 +10,7 @@ use super::contradictions;
 use super::flag::Owner;
 use super::foreign::{self, ForeignDeployment};
 use super::objectives;
-use super::parse::{FlagError, Given};
+use super::parse::{FlagError, Given, port};
 use super::span;
 
 /// Source of the certificate of the webhook server.
@@ -396,8 +396,4 @@ fn non_empty(text: String) -> Option<String> {
 /// The Go managers disable a server by `0`.
 fn address(text: String) -> Option<String> {
     non_empty(text).filter(|text| text != "0")
-}
-
-fn port(number: usize) -> Option<u16> {
-    u16::try_from(number).ok().filter(|port| *port != 0)
 }

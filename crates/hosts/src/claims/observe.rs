@@ -37,7 +37,7 @@ impl Observer {
         let named = named(&claim);
         let mut keys = self.book.of_claim(key);
         keys.extend(named.clone());
-        // A claim with a host does not choose another. One that somebody made name the claim is none.
+        // A claim with a host does not choose another. One that a user made name the claim is none.
         let is_bound = |host: &Key| {
             self.hosts
                 .find(host)

@@ -170,7 +170,7 @@ fn bound(facts: &Facts) -> Option<(&Key, &BareMetalHost)> {
     let of_claim = facts.hosts.iter().map(|(key, host)| (key, &**host));
     let mut of_claim = of_claim.filter(|(_, host)| bond::consumer(host).as_ref() == Some(&facts.key));
     let is_named = |key: &Key| named.as_ref() == Some(key);
-    // A host that somebody made name this claim does not keep it from another one.
+    // A host that a user made name this claim does not keep it from another one.
     let is_permitted = |key: &Key, host: &BareMetalHost| opener(facts, &key.namespace).is_some() && is_own(facts, host);
     let first = of_claim.clone().find(|(key, _)| is_named(key));
     first.or_else(|| of_claim.find(|(key, host)| is_permitted(key, host)))

@@ -1,6 +1,6 @@
 //! Releases the host of a deleted claim.
 //!
-//! The host loses the spec of the claim, and is deprovisioned and cleaned while the claim is still its consumer: it is anybody's
+//! The host loses the spec of the claim, and is deprovisioned and cleaned while the claim is still its consumer: it is free
 //! again only afterwards. Whether it is cleaned was decided when it was bound (`bond`).
 
 use chrono::TimeDelta;
@@ -39,7 +39,7 @@ pub(super) fn release(facts: &Facts) -> Decision {
     if let Some((key, host)) = bonds(facts).find(|(key, _)| named.as_ref().is_none_or(|named| named == *key)) {
         return release_host(facts, key, host);
     }
-    // The claim does not wait for a further one, which somebody may have made name it.
+    // The claim does not wait for a further one, which a user may have made name it.
     if let Some(step) = of_others(facts, named.as_ref()) {
         return Err(step);
     }

@@ -30,7 +30,7 @@ fn host_loses_the_spec_first_and_the_consumer_last() {
     let (stripped, _) = written(&step);
     assert_eq!(live, 4);
     assert!(stripped.spec.image.is_none() && stripped.spec.user_data.is_none() && !stripped.spec.online);
-    assert!(stripped.spec.consumer_ref.is_some(), "it is nobody else's yet");
+    assert!(stripped.spec.consumer_ref.is_some(), "it is not free yet");
     let mut facts = of(&bound());
     let (step, _) = after_reads(&mut facts);
     let (freed, what) = written(&step);
@@ -85,7 +85,7 @@ fn nothing_is_erased_without_a_policy_for_a_paused_host_or_within_the_grace_afte
     moving.fresh.claim = true;
     for (mut facts, expected) in [
         (closed, "HostClaimDeletionFailed"),
-        (paused("somebody"), "HostPaused"),
+        (paused("user"), "HostPaused"),
         (paused("metal3.io/hostclaim"), "HostPaused"),
         (moving, "HostPaused"),
     ] {
@@ -118,7 +118,7 @@ fn claim_goes_only_after_live_reads_show_that_no_host_is_bound() {
 }
 
 #[test]
-fn host_that_somebody_made_name_the_claim_is_not_touched() {
+fn host_that_a_user_made_name_the_claim_is_not_touched() {
     let forged = json!({ "spec": { "consumerRef": consumer("c"), "image": { "url": "http://a/b" } } });
     let mut unnamed = claim(&deleted());
     unnamed.status.bare_metal_host = None;
@@ -155,7 +155,7 @@ fn further_host_is_released_and_not_waited_for() {
 }
 
 #[test]
-fn record_that_somebody_wrote_does_not_keep_a_claim_without_a_policy() {
+fn record_that_a_user_wrote_does_not_keep_a_claim_without_a_policy() {
     let mut unnamed = claim(&deleted());
     unnamed.status.bare_metal_host = None;
     let mut facts = super::facts(unnamed, vec![host(&used())]);

@@ -152,7 +152,7 @@ fn pause_of_the_claim_is_passed_on_and_taken_back_and_that_of_others_is_kept() {
     let mut back = facts(claim(&json!({})), vec![paused("metal3.io/hostclaim")]);
     let (step, _) = after_reads(&mut back);
     assert_eq!(written(&step).0.annotation("baremetalhost.metal3.io/paused"), None);
-    for (claim, value) in [(claim(&json!({})), "somebody"), (paused_claim(), "somebody")] {
+    for (claim, value) in [(claim(&json!({})), "user"), (paused_claim(), "user")] {
         let facts = facts(claim, vec![paused(value)]);
         assert_eq!(
             condition(&facts, &plan(&facts), "Synchronized").unwrap().0,

@@ -9,7 +9,7 @@ use super::{HOUR, MINUTES};
 use crate::env::PASSWORD;
 
 #[tokio::test(start_paused = true)]
-async fn consumer_that_somebody_wrote_into_a_host_is_not_served_without_a_policy() {
+async fn consumer_that_a_user_wrote_into_a_host_is_not_served_without_a_policy() {
     let tenant = Tenant::new().await;
     tenant.claim("c", json!({ "poweredOn": true, "image": image() })).await;
     let record = json!({ "claim": "tenant/c", "cleaning": "disabled", "at": "2020-01-01T00:00:00Z" }).to_string();

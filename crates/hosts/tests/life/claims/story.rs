@@ -2,7 +2,7 @@
 //! program is restarted. Judged at every step:
 //!
 //! - a host passes from one claim to another only with a clean disk;
-//! - a host is given nothing of a tenant whom no policy permits;
+//! - a host is given nothing of a tenant that no policy permits;
 //! - no object of a tenant contains a field of a BMC.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +39,7 @@ enum Step {
     Open(usize),
     Close,
     Cleaning(u32, bool),
-    /// Somebody writes a claim into a host.
+    /// A user writes a claim into a host.
     Forge(u32, usize, usize),
     WriteFault(u64, usize),
     Crash,
@@ -71,7 +71,7 @@ fn generate(random: &mut Random) -> Vec<Step> {
 /// What is known of the world, to judge the next view by.
 #[derive(Default)]
 struct Judge {
-    /// The tenants whom a policy permits; all of them while that changes.
+    /// The tenants that a policy permits; all of them while that changes.
     open: Vec<&'static str>,
     consumers: BTreeMap<u32, String>,
     /// The hosts that their owner did not want to be cleaned before they were bound.
@@ -172,7 +172,7 @@ impl Story {
         self.judge.open = names;
     }
 
-    /// Writes a claim into a free host, as somebody who may write hosts.
+    /// Writes a claim into a free host, as a user who may write hosts.
     async fn forge(&self, host: u32, tenant: usize, name: usize) {
         let env = &self.tenant.env;
         if env.get(host).await.is_some_and(|host| host.spec.consumer_ref.is_none()) {
@@ -244,7 +244,7 @@ impl Story {
                 Err(format!("host {number} of {now:?} is given what {owner} asks for"))
             }
             Some(owner) if !before.is_empty() && before != now && !self.judge.open.contains(&owner) => {
-                Err(format!("host {number} is given to {owner}, whom no policy permits"))
+                Err(format!("host {number} is given to {owner}, which no policy permits"))
             }
             _ => Ok(()),
         }
@@ -265,7 +265,7 @@ fn judge_claim(claim: &HostClaim) -> Result<(), String> {
 }
 
 async fn run(seed: u64) -> Result<(), String> {
-    let steps = generate(&mut Random::new(seed));
+    let steps = generate(&mut Random::seeded(seed));
     let mut story = Story::new().await;
     for (at, step) in steps.iter().enumerate() {
         let judged = story.perform(*step).await;

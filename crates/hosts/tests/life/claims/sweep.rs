@@ -62,7 +62,7 @@ async fn run(case: Option<Case>) -> [u64; 5] {
         "{case:?}"
     );
     let machine = env.machine(1, |machine| (machine.disk.is_none(), machine.counts.erased > erased));
-    assert_eq!(machine, (true, true), "{case:?}: nobody gets it uncleaned");
+    assert_eq!(machine, (true, true), "{case:?}: it is cleaned first");
     let copy = tenant.secrets("default").get("host-1.claim-user-data").await.unwrap();
     assert!(copy.data.unwrap_or_default().is_empty(), "{case:?}");
     assert_eq!(
