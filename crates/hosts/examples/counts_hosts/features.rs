@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::DeleteParams;
-use metal3_api::metal3::v1alpha1::{BMCEventSubscription, BareMetalSwitch, DataImage, HostClaim, HostDeployPolicy};
+use metal3_api::metal3::v1alpha1::{BMCEventSubscription, BareMetalSwitch, DataImage};
 use metal3_hosts::node::{Ramdisk, Ramdisks};
 use metal3_hosts::switches::Outputs;
 use metal3_ledger::Ledger;
@@ -82,18 +82,6 @@ const SWITCH: Goal = Goal {
     ],
 };
 
-/// From the claim with user data to its end, with the host's own requests while it is provisioned and deprovisioned.
-const CLAIM: Goal = Goal {
-    writes: 0,
-    reads: 0,
-    ironic: 0,
-    least: [
-        "13 more than without: finalizer on and off, four statuses, bond and its end, spec and its end, copy and its end, metadata",
-        "claim, namespace, policy and host before the changes of each reconcile; both Secrets",
-        "as without",
-    ],
-};
-
 impl Requests {
     fn add(&mut self, more: Self) {
         for (sum, counts) in [
@@ -115,7 +103,6 @@ pub(crate) async fn run(ledger: &mut Ledger, text: &mut String) -> Result<()> {
         subscriptions: true,
         data_images: true,
         switches: Some(outputs()),
-        claims: true,
         ..Setup::default()
     };
     let unused = life(unused, &json!({}), None).await?;
@@ -150,7 +137,6 @@ pub(crate) async fn run(ledger: &mut Ledger, text: &mut String) -> Result<()> {
         ("a DataImage", DATA_IMAGE, data_image().await?),
         ("an event subscription", SUBSCRIPTION, subscription().await?),
         ("a switch with a private key", SWITCH, switch().await?),
-        ("a host through a HostClaim", CLAIM, claim().await?),
     ] {
         row(ledger, text, (name, &goal), &requests)?;
     }
@@ -260,34 +246,6 @@ async fn subscription() -> Result<Requests> {
     api.delete("events", &DeleteParams::default()).await?;
     sleep(REST).await;
     ensure!(api.get_opt("events").await?.is_none(), "it is not deleted");
-    Ok(requests_since_last(&env))
-}
-
-async fn claim() -> Result<Requests> {
-    let env = TestEnv::new(Setup {
-        claims: true,
-        ..Setup::default()
-    });
-    run_phase(&env, Phase::Enrol, 1).await;
-    env.make::<HostDeployPolicy>(json!({ "metadata": { "name": "all" }, "spec": { "hostClaimNamespaces": {} } }))
-        .await;
-    env.make::<Secret>(json!({ "metadata": { "name": "user" }, "stringData": { "userData": "x" } }))
-        .await;
-    sleep(REST).await;
-    requests_since_last(&env);
-    let image = json!({ "url": "http://images.example/os.qcow2", "checksum": "d41d8cd98f00b204e9800998ecf8427e" });
-    let spec = json!({ "poweredOn": true, "image": image, "userData": { "name": "user" } });
-    env.make::<HostClaim>(json!({ "metadata": { "name": "one" }, "spec": spec }))
-        .await;
-    let api = env.api::<HostClaim>();
-    sleep(REST).await;
-    sleep(REST).await;
-    let is_ready = |claim: HostClaim| claim.status.conditions.iter().any(|one| one.reason == "Ready");
-    ensure!(is_ready(api.get("one").await?), "it is not served");
-    api.delete("one", &DeleteParams::default()).await?;
-    sleep(REST).await;
-    sleep(REST).await;
-    ensure!(api.get_opt("one").await?.is_none(), "its host is not released");
     Ok(requests_since_last(&env))
 }
 
