@@ -54,7 +54,7 @@ pub(super) const ROWS: &[Row] = &[
     warning([
         "BareMetalHostNotBound",
         "A host names the claim and was not bound by this program",
-        "Somebody wrote its consumer while it was in use, so that it is neither changed nor erased for the claim.",
+        "A user wrote its consumer while it was in use, so that it is neither changed nor erased for the claim.",
         "As administrator of the hosts: remove the image of the host and wait until it is available, or remove `spec.consumerRef`.",
     ]),
     warning([
