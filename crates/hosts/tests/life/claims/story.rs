@@ -20,7 +20,7 @@ use crate::env::{CONTROLLER_USER, PASSWORD};
 use crate::seeds::{failures, range};
 
 /// Sequences of every test run.
-const SEQUENCES: u64 = 12;
+const SEQUENCES: u64 = 6;
 /// The number of sequences, if others than these are wanted: `FIRST-LAST`.
 const RANGE: &str = "METAL3_HOSTS_CLAIMS";
 const TENANTS: [&str; 2] = ["blue", "red"];
@@ -150,8 +150,8 @@ impl Story {
             }
             Step::Crash => env.interceptor.kill(),
             Step::Wait(seconds) => {
-                for _ in 0..seconds / 2 {
-                    sleep(Duration::from_secs(2)).await;
+                for _ in 0..seconds / 15 {
+                    sleep(Duration::from_secs(15)).await;
                     self.look().await?;
                 }
                 self.clean_again().await;
