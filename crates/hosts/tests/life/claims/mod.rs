@@ -2,7 +2,6 @@
 
 mod secrets;
 mod security;
-mod story;
 mod sweep;
 mod tenant;
 
