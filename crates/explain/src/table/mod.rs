@@ -5,7 +5,6 @@
 
 mod addresses;
 mod agent_images;
-mod claims;
 mod clusters;
 mod components;
 mod data;
@@ -56,8 +55,6 @@ pub enum Area {
     DataImages,
     /// BareMetalSwitch.
     Switches,
-    /// HostClaim.
-    Claims,
     /// The kinds of hosts that have no controller.
     Unserved,
     /// IPPool, IPClaim and IPAddress.
@@ -68,7 +65,7 @@ pub enum Area {
 
 impl Area {
     /// All areas, in the order of the index.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 16] = [
         Self::Shared,
         Self::Clusters,
         Self::Machines,
@@ -82,7 +79,6 @@ impl Area {
         Self::Subscriptions,
         Self::DataImages,
         Self::Switches,
-        Self::Claims,
         Self::Unserved,
         Self::Addresses,
         Self::Process,
@@ -105,7 +101,6 @@ impl Area {
             Self::Subscriptions => subscriptions::ROWS,
             Self::DataImages => data_images::ROWS,
             Self::Switches => switches::ROWS,
-            Self::Claims => claims::ROWS,
             Self::Unserved => unserved::ROWS,
             Self::Addresses => addresses::ROWS,
             Self::Process => process::ROWS,
@@ -129,7 +124,6 @@ impl Area {
             Self::Subscriptions => "event-subscriptions",
             Self::DataImages => "data-images",
             Self::Switches => "switches",
-            Self::Claims => "host-claims",
             Self::Unserved => "kinds-without-controller",
             Self::Addresses => "addresses",
             Self::Process => "process",
@@ -153,7 +147,6 @@ impl Area {
             Self::Subscriptions => "BMCEventSubscription",
             Self::DataImages => "DataImage",
             Self::Switches => "BareMetalSwitch",
-            Self::Claims => "HostClaim",
             Self::Unserved => "PreprovisioningImage, and other kinds without a controller",
             Self::Addresses => "IPPool, IPClaim, IPAddress, IPAddressClaim",
             Self::Process => "The program",
