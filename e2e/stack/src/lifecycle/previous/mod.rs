@@ -266,11 +266,9 @@ impl Suite<'_> {
     /// How many hosts are not in the state in which they end.
     fn in_flight(&self, work: &Work) -> anyhow::Result<usize> {
         let (ends, hosts) = (work.ends(), list(self.stack, NAMESPACE, "baremetalhosts")?);
-        let asked = work.hosts();
         let is_left = |one: &&Value| {
-            let name = name(one);
             let state = one["status"]["provisioning"]["state"].as_str();
-            asked.contains(&name) && ends.get(&name).copied() != state
+            ends.get(&name(one)).is_some_and(|end| Some(*end) != state)
         };
         Ok(hosts.iter().filter(is_left).count())
     }

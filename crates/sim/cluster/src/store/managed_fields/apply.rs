@@ -168,6 +168,12 @@ impl FieldTracker<'_> {
 
 /// What of a configuration an object still has.
 fn unchanged(last: &Value, live: &Value) -> Option<Value> {
+    // Members that a server adds to the elements of a list are no change of it.
+    if let (Some(elements), Some(now)) = (last.as_array(), live.as_array()) {
+        let kept = elements.iter().zip(now).map(|(element, now)| unchanged(element, now));
+        let kept = kept.collect::<Option<Vec<Value>>>()?;
+        return (elements.len() == now.len()).then_some(Value::Array(kept));
+    }
     let (Some(members), Some(_)) = (last.as_object(), live.as_object()) else {
         return (last == live).then(|| last.clone());
     };
