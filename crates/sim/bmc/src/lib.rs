@@ -21,6 +21,7 @@ pub mod disk;
 #[cfg(feature = "lab")]
 pub mod endpoint;
 pub mod fault;
+#[cfg(feature = "lab")]
 pub mod firmware;
 pub mod identity;
 #[cfg(feature = "lab")]
