@@ -189,7 +189,7 @@ mod tests {
                 all.orders.push(order(5, Verb::Delete))
             }),
             (Some("host-1 was Some"), |all| {
-                all.machines[1].insert(1, machine(2)).map(drop).unwrap()
+                all.machines[1].get_mut(&1).unwrap().power = "Off".to_owned();
             }),
             (Some("host-2 was written 2 times"), |all| all.writes.push(write(2))),
             (Some("images before"), |all| {
