@@ -320,19 +320,17 @@ impl Stage<'_> {
     /// Asks for what takes less time than the prediction, so that it is in flight too.
     pub(super) fn ask(&self, work: &mut InFlight) -> anyhow::Result<()> {
         work.remediated = Some(self.begin_remediation()?);
-        if let Some(turbo) = work.serviced {
-            self.ask_for_service(turbo)?;
-        }
         // One after the other: settings take less time than volumes, and may be there when the switch begins.
         self.tune(RETUNED, work.turbo)?;
         self.all("a host to get its settings", "preparing", &[RETUNED])?;
         self.update(&work.firmware)?;
         self.all("a host to get its firmware", "preparing", &[UPDATED])?;
-        self.volume(REBUILT, work.volume)?;
-        self.all("a host to get its volume", "preparing", &[REBUILT])?;
-        if work.serviced.is_some() {
+        if let Some(turbo) = work.serviced {
+            self.ask_for_service(turbo)?;
             self.is_in_service()?;
         }
+        self.volume(REBUILT, work.volume)?;
+        self.all("a host to get its volume", "preparing", &[REBUILT])?;
         self.annotate(REBOOTED, REBOOT)?;
         self.patch(SWITCHED, &json!({"spec": {"online": work.online}}))
     }
