@@ -148,9 +148,13 @@ mod tests {
                 })
             };
             let image = json!({ "url": "http://a/b", "checksum": "d41d8cd98f00b204e9800998ecf8427e" });
-            let refused = create(&cluster, &path, &machine(json!({ "url": "", "checksum": "" })))
-                .await
-                .unwrap_err();
+            let refused = create(
+                &cluster,
+                &path,
+                &machine(json!({ "url": "http://a/b", "checksum": "" })),
+            )
+            .await
+            .unwrap_err();
             assert!(refused.contains("validation.metal3machine.infrastructure"), "{refused}");
             create(&cluster, &path, &machine(image)).await.unwrap();
         }
