@@ -93,7 +93,7 @@ pub(crate) fn api_server(places: &Places) -> Component {
 }
 
 /// The controllers of Deployments, Services, disruption budgets, namespaces, owner references and Nodes.
-pub(crate) const CONTROLLERS: &[&str] = &[
+const CONTROLLERS: &[&str] = &[
     "clusterrole-aggregation-controller",
     "deployment-controller",
     "disruption-controller",
@@ -110,10 +110,7 @@ pub(crate) const CONTROLLERS: &[&str] = &[
     "taint-eviction-controller",
 ];
 
-/// The controllers that finish deletions.
-pub(crate) const COLLECTORS: &[&str] = &["garbage-collector-controller", "namespace-controller"];
-
-pub(crate) fn controller_manager(places: &Places, controllers: &[&str]) -> Component {
+pub(crate) fn controller_manager(places: &Places) -> Component {
     let arguments = vec![
         format!("--kubeconfig={}", places.kubeconfig(pki::CONTROLLER_MANAGER).display()),
         format!("--bind-address={}", places.node_address()),
@@ -124,7 +121,7 @@ pub(crate) fn controller_manager(places: &Places, controllers: &[&str]) -> Compo
             places.key(pki::SERVICE_ACCOUNTS).display()
         ),
         format!("--root-ca-file={}", places.certificate(pki::AUTHORITY).display()),
-        format!("--controllers={}", controllers.join(",")),
+        format!("--controllers={}", CONTROLLERS.join(",")),
     ];
     component(places, &KUBERNETES, "kube-controller-manager", arguments)
 }

@@ -1,7 +1,7 @@
-//! Webhooks on loopback for a real server, and the conversion of the suite's kinds, which is a function for the simulator.
+//! The conversion of the suite's kinds: a function for the simulator, a webhook on loopback for a real server.
 
 use std::convert::Infallible;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -9,7 +9,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
@@ -92,54 +91,38 @@ pub fn in_process() -> Value {
     json!({"url": "https://127.0.0.1:1/convert"})
 }
 
-/// A webhook on loopback.
+/// The conversion as a webhook.
 #[derive(Debug)]
 pub struct Webhook {
-    address: SocketAddr,
-    authority: String,
+    client_config: Value,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
 impl Webhook {
-    /// Serves the conversion of the suite's kinds.
+    /// Listens on a free loopback port with a self-signed certificate.
     ///
     /// # Errors
     /// When the port or the certificate cannot be created.
     pub async fn serve() -> anyhow::Result<Self> {
-        Self::serving(tower::service_fn(answer)).await
-    }
-
-    /// Serves a service on a free loopback port with a self-signed certificate.
-    ///
-    /// # Errors
-    /// When the port or the certificate cannot be created.
-    pub async fn serving<S, B>(service: S) -> anyhow::Result<Self>
-    where
-        S: tower::Service<::http::Request<Incoming>, Response = ::http::Response<B>, Error = Infallible>,
-        S: Clone + Send + 'static,
-        S::Future: Send,
-        B: http_body::Body + Send + 'static,
-        B::Data: Send,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
-        let (acceptor, authority) = identity()?;
+        let (acceptor, pem) = identity()?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let webhook = Self {
-            address: listener.local_addr()?,
-            authority,
+            client_config: json!({
+                "url": format!("https://{}/convert", listener.local_addr()?), "caBundle": STANDARD.encode(pem),
+            }),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         };
         let (tasks, stop) = (webhook.tasks.clone(), webhook.stop.clone());
         let accept = async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (acceptor, service) = (acceptor.clone(), service.clone());
+                let acceptor = acceptor.clone();
                 let connection = async move {
                     let Ok(stream) = acceptor.accept(stream).await else {
                         return;
                     };
-                    let service = TowerToHyperService::new(service);
+                    let service = TowerToHyperService::new(tower::service_fn(answer));
                     // A broken connection is the server's error.
                     drop(
                         Builder::new(TokioExecutor::new())
@@ -159,15 +142,7 @@ impl Webhook {
     /// The client configuration for a CRD.
     #[must_use]
     pub fn client_config(&self) -> Value {
-        self.client_config_at("/convert")
-    }
-
-    /// The client configuration of a path.
-    #[must_use]
-    pub fn client_config_at(&self, path: &str) -> Value {
-        json!({
-            "url": format!("https://{}{path}", self.address), "caBundle": STANDARD.encode(&self.authority),
-        })
+        self.client_config.clone()
     }
 
     /// Closes the port and all connections.

@@ -53,8 +53,6 @@ pub struct Denial {
     pub reason: &'static str,
     /// Human-readable text.
     pub message: String,
-    /// `details` of the `Status`, if there are any.
-    pub details: Option<Value>,
 }
 
 impl Denial {
@@ -65,7 +63,6 @@ impl Denial {
             code: 403,
             reason: "Forbidden",
             message: message.into(),
-            details: None,
         }
     }
 }
@@ -257,10 +254,7 @@ impl<F: ?Sized> Named<F> {
     }
 
     fn denied(&self, denial: &Denial) -> Refusal {
-        Refusal {
-            details: denial.details.clone(),
-            ..Refusal::denied(&self.name, denial.code, denial.reason, &denial.message)
-        }
+        Refusal::denied(&self.name, denial.code, denial.reason, &denial.message)
     }
 }
 

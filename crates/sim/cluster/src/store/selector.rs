@@ -94,11 +94,7 @@ const FIELDS: [(&str, &[&str]); 5] = [
             "involvedObject.namespace",
             "involvedObject.name",
             "involvedObject.uid",
-            "involvedObject.apiVersion",
-            "involvedObject.fieldPath",
-            "involvedObject.resourceVersion",
             "reason",
-            "reportingComponent",
             "type",
         ],
     ),
@@ -232,11 +228,7 @@ impl<'a> Tokens<'a> {
     fn set(&mut self) -> Result<Vec<String>, Refusal> {
         match self.tokens.next() {
             Some("(") => {}
-            other => {
-                let found = other.unwrap_or_default();
-                let why = format!("unable to parse requirement: found '{found}' expected: '('");
-                return Err(Refusal::bad_request(why));
-            }
+            other => return Err(unexpected(other.unwrap_or_default(), "'('")),
         }
         let mut values = Vec::new();
         loop {

@@ -1,45 +1,41 @@
 //! The table of built-in kinds, and what the server takes as given of each.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
-
-use metal3_schema::Schema;
-
-use crate::store::kind::{CRD_GROUP, CRD_PLURAL, Kind, Origin, Scale, Version};
-use crate::store::openapi;
+use crate::store::kind::{CRD_GROUP, CRD_PLURAL, Kind, Origin, Version};
 
 /// By kind, what is not checked, not defaulted or not stored. Part of the committed matrix.
-pub const TAKEN_AS_GIVEN: [(&str, &str); 20] = [
-    ("Namespace", "spec and status"),
-    ("Node", "values of all fields; no taint is added"),
+pub const TAKEN_AS_GIVEN: [(&str, &str); 15] = [
+    ("Namespace", "spec and status; no managed fields"),
+    ("Node", "everything; no taint is added; no managed fields"),
     (
         "Secret",
-        "what the less frequent types require of the data; sizes; bytes as lists of numbers are rejected",
+        "what a type requires of the data; sizes; bytes as lists of numbers are rejected",
     ),
     ("ConfigMap", "sizes; bytes as lists of numbers are rejected"),
-    ("Event", "values of all fields but the namespace of the involved object"),
+    (
+        "Event",
+        "everything but the namespace of the involved object; no managed fields",
+    ),
     (
         "Service",
-        "values of all fields but the presence of ports; cluster addresses are assigned in sequence",
+        "everything but the presence of ports; no managed fields; cluster addresses are assigned in sequence",
     ),
-    ("ServiceAccount", "values of all fields"),
+    ("ServiceAccount", "everything; no managed fields"),
     (
         "Pod",
-        "values of all fields but the presence of containers; of admission plugins only the usual tolerations and the priority",
+        "everything but the presence of containers; no defaults, no admission plugins; no managed fields",
     ),
-    ("ResourceQuota", "values of all fields; nothing is limited by it"),
-    ("LimitRange", "values of all fields; nothing is limited by it"),
     (
         "EndpointSlice",
         "endpoints and ports; of the address type only its presence and immutability are checked",
     ),
-    ("VolumeAttachment", "values of all fields"),
-    ("Role", "values of all fields; nothing is authorized by it"),
-    ("RoleBinding", "values of all fields; nothing is authorized by it"),
-    ("ClusterRole", "values of all fields; nothing is authorized by it"),
+    ("VolumeAttachment", "everything; no managed fields"),
+    (
+        "RoleBinding",
+        "everything; nothing is authorized by it; no managed fields",
+    ),
     (
         "ClusterRoleBinding",
-        "values of all fields; nothing is authorized by it",
+        "everything; nothing is authorized by it; no managed fields",
     ),
     (
         "Lease",
@@ -47,9 +43,8 @@ pub const TAKEN_AS_GIVEN: [(&str, &str); 20] = [
     ),
     (
         "Deployment",
-        "values of all fields but selector and template labels; the syntax of labels",
+        "everything but selector and template labels; the syntax of labels; only replicas are defaulted; no managed fields",
     ),
-    ("ReplicaSet", "values of all fields"),
     (
         "CustomResourceDefinition",
         "everything but names, versions and schemas; names are not defaulted; no managed fields",
@@ -64,27 +59,18 @@ struct BuiltIn {
     namespaced: bool,
     status: bool,
     generations: bool,
-    /// Whether `kubectl get all` lists it.
-    in_all: bool,
-    scaled: bool,
 }
 
-const BUILT_IN: [BuiltIn; 20] = [
+const BUILT_IN: [BuiltIn; 15] = [
     core("Namespace", "namespaces", &["ns"], false, true),
     core("Node", "nodes", &["no"], false, true),
     core("Secret", "secrets", &[], true, false),
     core("ConfigMap", "configmaps", &["cm"], true, false),
     core("Event", "events", &["ev"], true, false),
-    BuiltIn {
-        in_all: true,
-        ..core("Service", "services", &["svc"], true, true)
-    },
-    core("ResourceQuota", "resourcequotas", &["quota"], true, true),
-    core("LimitRange", "limitranges", &["limits"], true, false),
+    core("Service", "services", &["svc"], true, true),
     core("ServiceAccount", "serviceaccounts", &["sa"], true, false),
     BuiltIn {
         generations: true,
-        in_all: true,
         ..core("Pod", "pods", &["po"], true, true)
     },
     BuiltIn {
@@ -95,14 +81,6 @@ const BUILT_IN: [BuiltIn; 20] = [
     BuiltIn {
         group: "storage.k8s.io",
         ..core("VolumeAttachment", "volumeattachments", &[], false, true)
-    },
-    BuiltIn {
-        group: "rbac.authorization.k8s.io",
-        ..core("Role", "roles", &[], true, false)
-    },
-    BuiltIn {
-        group: "rbac.authorization.k8s.io",
-        ..core("ClusterRole", "clusterroles", &[], false, false)
     },
     BuiltIn {
         group: "rbac.authorization.k8s.io",
@@ -119,16 +97,7 @@ const BUILT_IN: [BuiltIn; 20] = [
     BuiltIn {
         group: "apps",
         generations: true,
-        in_all: true,
-        scaled: true,
         ..core("Deployment", "deployments", &["deploy"], true, true)
-    },
-    BuiltIn {
-        group: "apps",
-        generations: true,
-        in_all: true,
-        scaled: true,
-        ..core("ReplicaSet", "replicasets", &["rs"], true, true)
     },
     BuiltIn {
         group: CRD_GROUP,
@@ -152,29 +121,18 @@ const fn core(
         namespaced,
         status,
         generations: false,
-        in_all: false,
-        scaled: false,
     }
+}
+
+/// Group, kind and plural of each built-in kind; all have the version `v1`.
+#[must_use]
+pub fn built_in_names() -> [[&'static str; 3]; 15] {
+    BUILT_IN.each_ref().map(|row| [row.group, row.kind, row.plural])
 }
 
 /// The built-in kinds.
 pub(in crate::store) fn built_in() -> Vec<Kind> {
     BUILT_IN.iter().map(kind).collect()
-}
-
-/// The schemas by which objects are decoded, read once for all servers of a process.
-static SHAPES: LazyLock<BTreeMap<&str, Arc<Schema>>> = LazyLock::new(|| {
-    let rows = BUILT_IN.iter().filter(|row| row.group != CRD_GROUP);
-    let shape = |row: &BuiltIn| super::shape(row.kind).or_else(|| openapi::shape(row.group, row.kind));
-    rows.filter_map(|row| Some((row.kind, Arc::new(shape(row)?)))).collect()
-});
-
-fn scale() -> Scale {
-    Scale {
-        wanted: "/spec/replicas".to_owned(),
-        found: "/status/replicas".to_owned(),
-        selector: Some("/spec/selector".to_owned()),
-    }
 }
 
 fn kind(row: &BuiltIn) -> Kind {
@@ -185,16 +143,15 @@ fn kind(row: &BuiltIn) -> Kind {
         plural: row.plural.to_owned(),
         singular: row.kind.to_lowercase(),
         short_names: row.short_names.iter().map(|name| (*name).to_owned()).collect(),
-        categories: if row.in_all { vec!["all".to_owned()] } else { Vec::new() },
+        categories: Vec::new(),
         namespaced: row.namespaced,
         storage: "v1".to_owned(),
         versions: vec![Version {
             name: "v1".to_owned(),
             status: row.status,
             schema: None,
-            shape: SHAPES.get(row.kind).cloned(),
+            shape: super::shape(row.kind),
             deprecated: false,
-            scale: row.scaled.then(scale),
         }],
         origin: Origin::BuiltIn {
             generations: row.generations,
