@@ -1,7 +1,6 @@
 //! What a step must not do, judged from Ironic's log, the audit log and the machines. Pure.
 
 use std::collections::BTreeMap;
-use std::iter;
 
 use super::work::{AT_REST, Work, host};
 use crate::lifecycle::swap::logs::{Order, Verb, Write};
@@ -80,11 +79,10 @@ fn begun_again(work: &Work, happened: &Happened) -> Vec<String> {
     let again = again.map(|((host, state), number)| format!("{host}: {state} {number} times"));
     let missing = work.begun().into_iter().filter(|one| !happened.begun.contains_key(one));
     let asked = work.begun();
-    // A host is cleaned before it is free for the first time, and before it is deleted.
+    // A host is cleaned before it is free for the first time, which may end after the host says so, and before it is deleted.
     let is_usual = |(name, state): &(String, String)| {
-        let cleaned = iter::once(work.created)
-            .chain(work.deleted)
-            .any(|number| *name == host(number));
+        let free = [work.created, work.provisioned];
+        let cleaned = free.into_iter().chain(work.deleted).any(|number| *name == host(number));
         cleaned && state == "cleaning"
     };
     let unasked = happened
