@@ -51,11 +51,16 @@ pub(super) fn worker(stack: &Stack) -> anyhow::Result<Worker> {
     described(stack, worker)
 }
 
-/// The first of them that has a Node.
+/// The oldest of them that has a Node and stays: a new one may have been deployed a moment ago.
 pub(super) fn running_worker(stack: &Stack) -> anyhow::Result<Worker> {
     let workers = workers(stack)?;
+    described(stack, oldest_running(&workers).context("no worker with a Node")?)
+}
+
+fn oldest_running(workers: &[Value]) -> Option<&Value> {
     let is_running = |one: &&Value| is_staying(one) && one["status"]["nodeRef"]["name"].is_string();
-    described(stack, workers.iter().find(is_running).context("no worker with a Node")?)
+    let created = |one: &&Value| one["metadata"]["creationTimestamp"].as_str().map(str::to_owned);
+    workers.iter().filter(is_running).min_by_key(created)
 }
 
 fn described(stack: &Stack, worker: &Value) -> anyhow::Result<Worker> {
@@ -118,4 +123,32 @@ pub(super) fn staying(workers: &[Value]) -> usize {
 pub(super) fn available(workers: &[Value]) -> usize {
     let is_available = |one: &&Value| is_staying(one) && condition(one, "Available") == Some("True");
     workers.iter().filter(is_available).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn worker_that_runs_longest_is_found() {
+        let worker = |name: &str, created: &str, node: Value, deleted: Value| {
+            json!({"metadata": {"name": name, "creationTimestamp": created, "deletionTimestamp": deleted},
+                "status": {"nodeRef": {"name": node}}})
+        };
+        let all = [
+            worker("new", "2026-01-01T00:03:00Z", json!("n"), Value::Null),
+            worker("old", "2026-01-01T00:02:00Z", json!("n"), Value::Null),
+            worker("without-node", "2026-01-01T00:01:00Z", Value::Null, Value::Null),
+            worker(
+                "leaving",
+                "2026-01-01T00:00:00Z",
+                json!("n"),
+                json!("2026-01-01T00:04:00Z"),
+            ),
+        ];
+        assert_eq!(oldest_running(&all).map(name).as_deref(), Some("old"));
+        assert!(oldest_running(&all[2..]).is_none());
+    }
 }

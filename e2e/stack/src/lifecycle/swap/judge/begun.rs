@@ -49,14 +49,14 @@ impl Turn {
                 violations.push(format!("{}: no {state} is in the log", host(number)));
             }
         }
-        let repeated: usize = self.begun.by_go_again.values().sum();
+        let times: usize = self.begun.by_go_again.values().sum();
         let begun = self.begun.times.len();
         none(
             violations,
-            match repeated {
+            match times {
                 0 => format!("{begun} pieces of work"),
                 _ => {
-                    format!("{begun} pieces of work; the Go manager repeated those with BIOS settings {repeated} times")
+                    format!("{begun} pieces of work; the Go manager repeated those with BIOS settings {times} times")
                 }
             },
         )
