@@ -293,7 +293,7 @@ PREVIOUS_HOME = $(CACHE)/previous/$(PREVIOUS)
 PREVIOUS_IMAGE = localhost/metal3/capm3-previous:dev
 .PHONY: previous e2e-previous
 previous: tools ## build the release before this one, of the commit PREVIOUS
-	@test -n "$(PREVIOUS)" || { echo "docs/releasing.md names no commit to upgrade from: set PREVIOUS" >&2; exit 1; }
+	@case "$(PREVIOUS)" in "" | *[!0-9a-f]*) echo "PREVIOUS=$(PREVIOUS) is no commit; docs/releasing.md names one to upgrade from" >&2; exit 1 ;; esac
 	@test -e "$(PREVIOUS_HOME)/capm3" || { rm -rf "$(PREVIOUS_HOME)" && mkdir -p "$(PREVIOUS_HOME)" && cd "$(PREVIOUS_HOME)" && \
 	  echo "building the previous release, $(PREVIOUS)" && git clone --quiet --no-checkout "$(CURDIR)" source && \
 	  git -C source checkout --quiet "$(PREVIOUS)" && \
