@@ -456,6 +456,29 @@ conformance-real-server: tools ## the part about the API server, with OPERATIONS
 	  --differ 1 --differ 2 --differ 3 --operations $(OPERATIONS)
 conformance-real-ironic: ironic-machines ironic-claims ironic-random ## the part about Ironic at every level, with random operations
 
+# RECORD=1: record on a real API server instead of comparing. ONLY: a part of the names of scripts. SHOW=1: print the answers.
+KUBECTL_SUITE = $(CARGO_BIN)/kubectl-suite $(addprefix --programs ,$(dir $(shell $(STACK) tool kubectl)) \
+  $(dir $(shell $(STACK) tool clusterctl)) $(dir $(shell $(STACK) tool helm))) $(addprefix --only ,$(ONLY)) $(if $(SHOW),--show) \
+  --home $(CACHE)/kubectl-suite/$(STACK_NAME)
+.PHONY: kubectl-suite
+kubectl-suite: STACK_NAME = kubectl
+kubectl-suite: stack-tools ## compare kubectl, clusterctl and helm on the sandbox with what they print on a real API server (RECORD=1, ONLY)
+	@cargo build --quiet --locked --bin kubectl-suite
+ifeq ($(RECORD),)
+	@$(KUBECTL_SUITE)
+else
+	@trap '$(STACK) down' EXIT; $(STACK) up --only-api --collector && \
+	  $(STACK) exec $(KUBECTL_SUITE) --record $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig \
+	    --schemas crates/sim/cluster/openapi/schemas.json
+endif
+
+.PHONY: tutorial
+# WRITE=1: write the outputs into the page.
+tutorial: stack-tools ## run the commands of docs/tutorial, and compare what they print with the page (WRITE=1)
+	@cargo build --quiet --locked --bin kubectl-suite --bin capm3
+	@kubectl=$$($(STACK) tool kubectl) && $(CARGO_BIN)/kubectl-suite --tutorial docs/tutorial/README.md $(if $(WRITE),--write) \
+	  --programs "$$(dirname "$$kubectl")" --programs $(abspath $(CARGO_BIN)) --home $(CACHE)/kubectl-suite/tutorial
+
 # --- leases, guard and token reviews, against a real API server ------------------------------------------------
 
 .PHONY: services-real

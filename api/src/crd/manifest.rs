@@ -95,6 +95,13 @@ fn version(version: &Version) -> Value {
         if version.status_subresource {
             map.insert("subresources".into(), json!({ "status": {} }));
         }
+        if version.scale_subresource {
+            let scale = json!({
+                "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas",
+                "labelSelectorPath": ".status.selector",
+            });
+            map.insert("subresources".into(), json!({ "scale": scale, "status": {} }));
+        }
         if !version.columns.is_empty() {
             map.insert(
                 "additionalPrinterColumns".into(),

@@ -59,6 +59,8 @@ pub struct Version {
     pub deprecated: bool,
     /// Whether `status` is written through its own subresource.
     pub status_subresource: bool,
+    /// Whether the replicas in `spec` and `status` are a subresource, for `kubectl scale`.
+    pub scale_subresource: bool,
     /// Columns of `kubectl get`.
     pub columns: &'static [Column],
     /// The `openAPIV3Schema`.
@@ -134,6 +136,7 @@ impl Version {
             storage: true,
             deprecated: false,
             status_subresource: K::HAS_STATUS,
+            scale_subresource: false,
             columns,
             schema: || schema::root_schema::<K>(false),
             reencode: |document| serde_json::to_value(serde_json::from_value::<K>(document.clone())?),

@@ -9,6 +9,7 @@ use metal3_domain::clock::{Clock, SystemClock};
 use metal3_sim_capi::view::endpoint;
 use serde_json::json;
 
+use super::admission;
 use super::command::{is_terminal, print_access, print_ideas, program, stay_open};
 use super::display::{Display, Snapshot};
 use super::flags::Flags;
@@ -33,6 +34,7 @@ const HOSTS: u32 = 5;
 pub(super) async fn live(flags: &Flags) -> Result<bool> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
     let world = World::start(&Setup::faster(flags.seed, Arc::clone(&clock), flags.speed))?;
+    admission::install(&world.cluster);
     let serving = HttpServer::open(&world.cluster, &clock, definitions(), flags.port).await;
     let serving = serving.context("--port: listen on loopback")?;
     kubeconfig::write(&flags.kubeconfig, serving.url())?;
@@ -149,6 +151,7 @@ mod tests {
         let start = chrono::DateTime::from_timestamp(1_767_225_600, 0).unwrap();
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(start));
         let world = World::start(&Setup::faster(1, Arc::clone(&clock), 40)).unwrap();
+        admission::install(&world.cluster);
         let mut display = Display::of(&world, clock, false, "", 1);
         create(&world, 5).await.unwrap();
         let ready = display.until(|snapshot| snapshot.is_ready(CLUSTER, MACHINES));

@@ -2,6 +2,8 @@
 //!
 //! It is a feature of the binary, on by default and off in releases.
 
+pub mod admission;
+pub mod api_server;
 pub mod command;
 mod demo;
 mod display;

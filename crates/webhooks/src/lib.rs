@@ -16,6 +16,7 @@
 pub mod certificates;
 pub mod destinations;
 pub mod guarded;
+pub mod in_process;
 mod limits;
 pub mod manifest;
 pub mod related_objects;

@@ -93,7 +93,7 @@ pub(crate) fn api_server(places: &Places) -> Component {
 }
 
 /// The controllers of Deployments, Services, disruption budgets, namespaces, owner references and Nodes.
-const CONTROLLERS: &[&str] = &[
+pub(crate) const CONTROLLERS: &[&str] = &[
     "clusterrole-aggregation-controller",
     "deployment-controller",
     "disruption-controller",
@@ -110,7 +110,10 @@ const CONTROLLERS: &[&str] = &[
     "taint-eviction-controller",
 ];
 
-pub(crate) fn controller_manager(places: &Places) -> Component {
+/// The controllers that finish deletions.
+pub(crate) const COLLECTORS: &[&str] = &["garbage-collector-controller", "namespace-controller"];
+
+pub(crate) fn controller_manager(places: &Places, controllers: &[&str]) -> Component {
     let arguments = vec![
         format!("--kubeconfig={}", places.kubeconfig(pki::CONTROLLER_MANAGER).display()),
         format!("--bind-address={}", places.node_address()),
@@ -121,7 +124,7 @@ pub(crate) fn controller_manager(places: &Places) -> Component {
             places.key(pki::SERVICE_ACCOUNTS).display()
         ),
         format!("--root-ca-file={}", places.certificate(pki::AUTHORITY).display()),
-        format!("--controllers={}", CONTROLLERS.join(",")),
+        format!("--controllers={}", controllers.join(",")),
     ];
     component(places, &KUBERNETES, "kube-controller-manager", arguments)
 }

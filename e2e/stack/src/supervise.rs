@@ -32,6 +32,9 @@ pub(crate) struct Extent {
     /// Only etcd and the API server, without controllers.
     #[arg(long, conflicts_with = "kubelet_flags")]
     pub(crate) only_api: bool,
+    /// With `--only-api`, also the controllers that delete dependents and empty namespaces.
+    #[arg(long, requires = "only_api")]
+    pub(crate) collector: bool,
     /// Flags for the kubelet: `--kubelet=--refresh=1`.
     #[arg(long = "kubelet", allow_hyphen_values = true)]
     kubelet_flags: Vec<String>,
@@ -44,6 +47,7 @@ impl Extent {
     pub(crate) fn with_kubelet_flags(flags: &[&str]) -> Self {
         Self {
             only_api: false,
+            collector: false,
             kubelet_flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
             registry: false,
         }
@@ -63,8 +67,10 @@ impl Extent {
     pub(crate) fn arguments(&self) -> Vec<String> {
         let only_api = self.only_api.then(|| "--only-api".to_owned());
         let flags = self.kubelet_flags.iter().map(|flag| format!("--kubelet={flag}"));
+        let collector = self.collector.then(|| "--collector".to_owned());
+        let only_api = only_api.into_iter().chain(collector);
         let registry = self.registry.then(|| "--registry".to_owned());
-        only_api.into_iter().chain(registry).chain(flags).collect()
+        only_api.chain(registry).chain(flags).collect()
     }
 }
 
@@ -93,6 +99,13 @@ fn start(places: &Places, extent: &Extent) -> anyhow::Result<Servers> {
         spawn(places, &registry::component(places)?, &mut servers)?;
         until(START_LIMIT, "the registry", || Ok(registry::serves().then_some(())))?;
     }
+    if extent.collector {
+        spawn(
+            places,
+            &components::controller_manager(places, components::COLLECTORS),
+            &mut servers,
+        )?;
+    }
     if !extent.only_api {
         let watch = Stopwatch::start();
         run_pods(places, &extent.kubelet_flags, &mut servers)?;
@@ -107,7 +120,10 @@ fn start(places: &Places, extent: &Extent) -> anyhow::Result<Servers> {
 
 /// Starts the controllers, the scheduler, cert-manager and the kubelet, and waits for a ready Node.
 fn run_pods(places: &Places, kubelet_flags: &[String], servers: &mut Servers) -> anyhow::Result<()> {
-    for component in [components::controller_manager(places), components::scheduler(places)] {
+    for component in [
+        components::controller_manager(places, components::CONTROLLERS),
+        components::scheduler(places),
+    ] {
         spawn(places, &component, servers)?;
     }
     let kubelet = std::env::current_exe()?.with_file_name("process-kubelet");

@@ -33,7 +33,7 @@ fn host(name: &str, consumer: &str) -> Value {
 }
 
 fn secret(name: &str) -> Value {
-    json!({ "metadata": { "name": name, "finalizers": ["baremetalhost.metal3.io/secret", "other"] } })
+    json!({ "metadata": { "name": name, "finalizers": ["baremetalhost.metal3.io/secret", "example.org/other"] } })
 }
 
 fn manager(replicas: u32) -> Value {
@@ -105,7 +105,7 @@ async fn hand_back_removes_only_what_an_older_go_manager_would_leave() {
     assert_eq!(run(&HandBack::default(), &client).await.0, lines);
     let after = states(&world).await;
     assert_eq!(after["of-machine"], json!({ "kept": "yes" }));
-    assert_eq!(after["network"], json!(["other"]));
+    assert_eq!(after["network"], json!(["example.org/other"]));
     assert_eq!(after["claim"], json!(["ipclaim.ipam.metal3.io"]));
     assert_eq!(after["image"], json!(["preprovisioningimage.metal3.io"]));
     for kept in ["of-another", "login"] {

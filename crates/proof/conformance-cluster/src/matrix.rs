@@ -5,17 +5,17 @@ use super::tolerance::TOLERANCES;
 use metal3_sim_cluster::TAKEN_AS_GIVEN;
 
 /// Features that are rejected with 501.
-const REFUSED: [&str; 11] = [
+const REFUSED: [&str; 10] = [
     "protobuf bodies of CustomResourceDefinitions, and fields of protobuf that the tables of the simulator lack",
-    "server-side apply of built-in kinds without managed fields, and migration from client-side apply",
+    "server-side apply of CustomResourceDefinitions",
     "server-side apply of a Secret with `stringData`",
     "a CRD update that changes `x-kubernetes-list-type`, its keys or `x-kubernetes-map-type` while objects of the kind \
      exist: managed fields are not migrated",
-    "tables and other representations than whole objects and metadata; answers other than JSON",
+    "tables, which only the server of the sandbox has, and other representations than whole objects and metadata; answers \
+     other than JSON",
     "other kinds of Kubernetes, including token reviews: there is no RBAC, and access reviews allow everything",
-    "subresources of built-in kinds besides `status`: no containers run, so that Pods have no logs",
+    "subresources of built-in kinds besides `status` and `scale`: no containers run, so that Pods have no logs",
     "kinds with a conversion webhook, until a function replaces the webhook",
-    "`explain` and OpenAPI documents",
     "aggregated discovery",
     "YAML bodies, except for apply",
 ];

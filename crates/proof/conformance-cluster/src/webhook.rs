@@ -1,7 +1,7 @@
-//! The conversion of the suite's kinds: a function for the simulator, a webhook on loopback for a real server.
+//! Webhooks on loopback for a real server, and the conversion of the suite's kinds, which is a function for the simulator.
 
 use std::convert::Infallible;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -9,6 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
@@ -91,38 +92,54 @@ pub fn in_process() -> Value {
     json!({"url": "https://127.0.0.1:1/convert"})
 }
 
-/// The conversion as a webhook.
+/// A webhook on loopback.
 #[derive(Debug)]
 pub struct Webhook {
-    client_config: Value,
+    address: SocketAddr,
+    authority: String,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
 impl Webhook {
-    /// Listens on a free loopback port with a self-signed certificate.
+    /// Serves the conversion of the suite's kinds.
     ///
     /// # Errors
     /// When the port or the certificate cannot be created.
     pub async fn serve() -> anyhow::Result<Self> {
-        let (acceptor, pem) = identity()?;
+        Self::serving(tower::service_fn(answer)).await
+    }
+
+    /// Serves a service on a free loopback port with a self-signed certificate.
+    ///
+    /// # Errors
+    /// When the port or the certificate cannot be created.
+    pub async fn serving<S, B>(service: S) -> anyhow::Result<Self>
+    where
+        S: tower::Service<::http::Request<Incoming>, Response = ::http::Response<B>, Error = Infallible>,
+        S: Clone + Send + 'static,
+        S::Future: Send,
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (acceptor, authority) = identity()?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let webhook = Self {
-            client_config: json!({
-                "url": format!("https://{}/convert", listener.local_addr()?), "caBundle": STANDARD.encode(pem),
-            }),
+            address: listener.local_addr()?,
+            authority,
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         };
         let (tasks, stop) = (webhook.tasks.clone(), webhook.stop.clone());
         let accept = async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let acceptor = acceptor.clone();
+                let (acceptor, service) = (acceptor.clone(), service.clone());
                 let connection = async move {
                     let Ok(stream) = acceptor.accept(stream).await else {
                         return;
                     };
-                    let service = TowerToHyperService::new(tower::service_fn(answer));
+                    let service = TowerToHyperService::new(service);
                     // A broken connection is the server's error.
                     drop(
                         Builder::new(TokioExecutor::new())
@@ -142,7 +159,15 @@ impl Webhook {
     /// The client configuration for a CRD.
     #[must_use]
     pub fn client_config(&self) -> Value {
-        self.client_config.clone()
+        self.client_config_at("/convert")
+    }
+
+    /// The client configuration of a path.
+    #[must_use]
+    pub fn client_config_at(&self, path: &str) -> Value {
+        json!({
+            "url": format!("https://{}{path}", self.address), "caBundle": STANDARD.encode(&self.authority),
+        })
     }
 
     /// Closes the port and all connections.

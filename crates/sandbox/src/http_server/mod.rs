@@ -1,7 +1,9 @@
-//! The parts of an API server that kubectl needs in addition to objects: tables, and the OpenAPI document.
+//! The part of an API server that kubectl needs in addition to objects: tables.
 //!
 //! Everything else goes through to the simulated API server as it is, and comes back as it is.
 
+mod built_in;
+mod cells;
 mod table;
 
 use std::io;
@@ -14,13 +16,13 @@ use axum::http::{HeaderValue, Request, Response, StatusCode};
 use futures::{StreamExt as _, TryStreamExt as _};
 use metal3_api::crd::Definition;
 use metal3_domain::clock::Clock;
-use metal3_sim_cluster::{Cluster, Target, built_in_names};
+use metal3_sim_cluster::{Cluster, Target};
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tower::ServiceExt as _;
 
-use table::table;
+use table::{Columns, Included, table};
 
 /// The largest response that is converted to a table.
 const LONGEST: usize = 64 << 20;
@@ -68,16 +70,12 @@ impl HttpServer {
 }
 
 async fn answer(state: Arc<State>, mut request: Request<Body>) -> Response<Body> {
-    if let Some(document) = openapi(&state.kinds, request.uri().path()) {
-        return json_of(&document);
-    }
     let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok());
     let is_table = request.method() == "GET" && accept.is_some_and(|accept| accept.contains("as=Table"));
     let target = Target::parse(request.uri().path());
-    let is_watch = request
-        .uri()
-        .query()
-        .is_some_and(|query| query.contains("watch=true") || query.contains("watch=1"));
+    let query = request.uri().query().unwrap_or_default();
+    let is_watch = query.contains("watch=true") || query.contains("watch=1");
+    let included = Included::of(query);
     if is_table {
         request.headers_mut().insert(ACCEPT, JSON);
     }
@@ -89,29 +87,33 @@ async fn answer(state: Arc<State>, mut request: Request<Body>) -> Response<Body>
     };
     match target.filter(|_| is_table && answer.status().is_success()) {
         None => answer.map(Body::new),
-        Some(target) if is_watch => watched(state, target, answer.map(Body::new)),
-        Some(target) => tabled(&state, &target, answer.map(Body::new)).await,
+        Some(target) if is_watch => watched(state, (target, included), answer.map(Body::new)),
+        Some(target) => tabled(&state, (&target, included), answer.map(Body::new)).await,
     }
 }
 
 impl State {
-    fn table(&self, target: &Target, document: &Value) -> Value {
+    fn table(&self, (target, included): (&Target, Included), document: &Value) -> Value {
         let kind = self
             .kinds
             .iter()
             .find(|kind| kind.group == target.group && kind.plural == target.resource);
-        table(kind, &target.version, document, self.clock.now())
+        if target.subresource == "scale" {
+            return table(Columns::BuiltIn(built_in::SCALE), document, self.clock.now(), included);
+        }
+        let columns = Columns::of(kind, (&target.group, &target.version, &target.resource));
+        table(columns, document, self.clock.now(), included)
     }
 }
 
-async fn tabled(state: &State, target: &Target, answer: Response<Body>) -> Response<Body> {
+async fn tabled(state: &State, target: (&Target, Included), answer: Response<Body>) -> Response<Body> {
     let body = to_bytes(answer.into_body(), LONGEST).await.unwrap_or_default();
     let document: Value = serde_json::from_slice(&body).unwrap_or_default();
     json_of(&state.table(target, &document))
 }
 
 /// Converts each event of a watch to a table of its object.
-fn watched(state: Arc<State>, target: Target, answer: Response<Body>) -> Response<Body> {
+fn watched(state: Arc<State>, (target, included): (Target, Included), answer: Response<Body>) -> Response<Body> {
     let (mut head, body) = answer.into_parts();
     head.headers.remove(CONTENT_LENGTH);
     let events = body.into_data_stream().map_ok(move |line| {
@@ -120,7 +122,7 @@ fn watched(state: Arc<State>, target: Target, answer: Response<Body>) -> Respons
             return line;
         };
         if let Some(object) = event.get_mut("object") {
-            *object = state.table(&target, object);
+            *object = state.table((&target, included), object);
         }
         Bytes::from(format!("{}\n", Value::Object(event)))
     });
@@ -131,83 +133,4 @@ fn json_of(document: &Value) -> Response<Body> {
     let mut response = Response::new(Body::from(document.to_string()));
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response
-}
-
-/// The place of the document of a version.
-fn place_of(group: &str, version: &str) -> String {
-    match group {
-        "" => format!("api/{version}"),
-        group => format!("apis/{group}/{version}"),
-    }
-}
-
-/// The part of the OpenAPI document that kubectl reads before a write: the server validates unknown fields.
-fn openapi(kinds: &[Definition], path: &str) -> Option<Value> {
-    let rest = path.strip_prefix("/openapi/v3")?;
-    let built_in = built_in_names().map(|[group, kind, plural]| (group, "v1", kind, plural));
-    let custom = kinds.iter().flat_map(|kind| {
-        let versions = kind.versions.iter();
-        versions.map(move |version| (kind.group, version.name, kind.kind, kind.plural))
-    });
-    let all = built_in.into_iter().chain(custom);
-    let place = rest.trim_start_matches('/');
-    if place.is_empty() {
-        let paths: Map<String, Value> = all
-            .map(|(group, version, ..)| {
-                let place = place_of(group, version);
-                let address = json!({ "serverRelativeURL": format!("/openapi/v3/{place}") });
-                (place, address)
-            })
-            .collect();
-        return Some(json!({ "paths": paths }));
-    }
-    let paths: Map<String, Value> = all
-        .filter(|(group, version, ..)| place_of(group, version) == place)
-        .map(|(group, version, kind, plural)| {
-            let checks = json!([{ "name": "fieldValidation", "in": "query", "schema": { "type": "string" } }]);
-            let operation = json!({
-                "parameters": checks, "responses": {},
-                "x-kubernetes-group-version-kind": { "group": group, "version": version, "kind": kind },
-            });
-            let path = format!("/{place}/namespaces/{{namespace}}/{plural}/{{name}}");
-            (path, json!({ "patch": operation }))
-        })
-        .collect();
-    Some(json!({
-        "openapi": "3.0.0", "info": { "title": "Sandbox", "version": "v1" }, "paths": paths,
-        "components": { "schemas": {} },
-    }))
-}
-
-#[cfg(test)]
-mod tests {
-    use metal3_api::catalog;
-
-    use super::*;
-
-    #[test]
-    fn each_kind_has_an_operation_whose_fields_the_server_validates() {
-        let kinds = catalog::definitions();
-        let places = openapi(&kinds, "/openapi/v3").unwrap();
-        for (place, path, kind) in [
-            ("api/v1", "/api/v1/namespaces/{namespace}/services/{name}", "Service"),
-            (
-                "apis/apps/v1",
-                "/apis/apps/v1/namespaces/{namespace}/deployments/{name}",
-                "Deployment",
-            ),
-            (
-                "apis/metal3.io/v1alpha1",
-                "/apis/metal3.io/v1alpha1/namespaces/{namespace}/baremetalhosts/{name}",
-                "BareMetalHost",
-            ),
-        ] {
-            let address = format!("/openapi/v3/{place}");
-            assert_eq!(places["paths"][place]["serverRelativeURL"], address);
-            let operation = openapi(&kinds, &address).unwrap()["paths"][path]["patch"].clone();
-            assert_eq!(operation["x-kubernetes-group-version-kind"]["kind"], kind);
-            assert_eq!(operation["parameters"][0]["name"], "fieldValidation");
-        }
-        assert!(openapi(&kinds, "/api/v1").is_none());
-    }
 }

@@ -2,45 +2,122 @@
 
 use chrono::{DateTime, Utc};
 use metal3_api::crd::{AGE, Column, Definition};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-/// A table of one object or of a list, with the columns of a version of its kind; the default is the age.
-pub(super) fn table(definition: Option<&Definition>, version: &str, document: &Value, now: DateTime<Utc>) -> Value {
-    let of = definition.and_then(|kind| kind.versions.iter().find(|known| known.name == version));
-    let stated = of.map(|version| version.columns).unwrap_or_default();
-    let columns: &[Column] = if stated.is_empty() { &[AGE] } else { stated };
+use super::built_in;
+
+/// The columns of a kind.
+#[derive(Clone, Copy)]
+pub(super) enum Columns<'a> {
+    /// Those of a version of a CRD.
+    Defined(&'a [Column]),
+    /// Those of a built-in kind.
+    BuiltIn(&'static [built_in::Column]),
+}
+
+impl<'a> Columns<'a> {
+    /// The columns of a version of a kind; the default is the age.
+    pub(super) fn of(definition: Option<&'a Definition>, (group, version, plural): (&str, &str, &str)) -> Self {
+        let of = definition.and_then(|kind| kind.versions.iter().find(|known| known.name == version));
+        let stated = of.map(|version| version.columns).unwrap_or_default();
+        match built_in::columns(group, plural).filter(|_| definition.is_none()) {
+            Some(columns) => Self::BuiltIn(columns),
+            None if stated.is_empty() => Self::Defined(&[AGE]),
+            None => Self::Defined(stated),
+        }
+    }
+
+    /// Events have their name in the last column.
+    fn starts_with_name(self) -> bool {
+        match self {
+            Self::BuiltIn(columns) => columns.iter().all(|(heading, ..)| *heading != "Name"),
+            Self::Defined(_) => true,
+        }
+    }
+
+    fn definitions(self) -> Vec<Value> {
+        match self {
+            Self::Defined(columns) => columns
+                .iter()
+                .map(|column| {
+                    json!({
+                        "name": column.name, "type": column.kind, "format": "", "description": column.description,
+                        "priority": column.priority,
+                    })
+                })
+                .collect(),
+            Self::BuiltIn(columns) => columns
+                .iter()
+                .map(|(name, priority, _)| {
+                    let format = if *name == "Name" { "name" } else { "" };
+                    json!({ "name": name, "type": "string", "format": format, "description": "", "priority": priority })
+                })
+                .collect(),
+        }
+    }
+
+    fn cells(self, object: &Value, now: DateTime<Utc>) -> Vec<Value> {
+        match self {
+            Self::Defined(columns) => columns.iter().map(|column| cell(column, object, now)).collect(),
+            Self::BuiltIn(columns) => columns.iter().map(|(.., cell)| cell(object, now)).collect(),
+        }
+    }
+}
+
+/// The part of an object that its row has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Included {
+    None,
+    Metadata,
+    Object,
+}
+
+impl Included {
+    /// The part that a query asks for.
+    pub(super) fn of(query: &str) -> Self {
+        match query.split('&').find_map(|pair| pair.strip_prefix("includeObject=")) {
+            Some("Object") => Self::Object,
+            Some("None") => Self::None,
+            _ => Self::Metadata,
+        }
+    }
+}
+
+/// A table of one object or of a list.
+pub(super) fn table(columns: Columns<'_>, document: &Value, now: DateTime<Utc>, included: Included) -> Value {
     let items = document.get("items").and_then(Value::as_array);
+    let row = |object: &Value| row(columns, object, now, included);
     let rows: Vec<Value> = match items {
-        Some(items) => items.iter().map(|item| row(columns, item, now)).collect(),
-        None => vec![row(columns, document, now)],
+        Some(items) => items.iter().map(row).collect(),
+        None => vec![row(document)],
     };
     let name = json!({ "name": "Name", "type": "string", "format": "name", "description": "Name.", "priority": 0 });
-    let definitions = std::iter::once(name).chain(columns.iter().map(|column| {
-        json!({
-            "name": column.name, "type": column.kind, "format": "", "description": column.description,
-            "priority": column.priority,
-        })
-    }));
-    let version = document
-        .pointer("/metadata/resourceVersion")
-        .cloned()
-        .unwrap_or_default();
+    let name = columns.starts_with_name().then_some(name);
+    let definitions: Vec<Value> = name.into_iter().chain(columns.definitions()).collect();
+    let mut metadata = Map::new();
+    for name in ["resourceVersion", "continue", "remainingItemCount"] {
+        let found = document.get("metadata").and_then(|metadata| metadata.get(name));
+        metadata.extend(found.map(|value| (name.to_owned(), value.clone())));
+    }
     json!({
-        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": { "resourceVersion": version },
-        "columnDefinitions": definitions.collect::<Vec<_>>(), "rows": rows,
+        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
+        "columnDefinitions": definitions, "rows": rows,
     })
 }
 
-fn row(columns: &[Column], object: &Value, now: DateTime<Utc>) -> Value {
+fn row(columns: Columns<'_>, object: &Value, now: DateTime<Utc>, included: Included) -> Value {
     let name = object.pointer("/metadata/name").cloned().unwrap_or_default();
-    let cells = std::iter::once(name).chain(columns.iter().map(|column| cell(column, object, now)));
-    json!({
-        "cells": cells.collect::<Vec<_>>(),
-        "object": {
+    let name = columns.starts_with_name().then_some(name);
+    let cells: Vec<Value> = name.into_iter().chain(columns.cells(object, now)).collect();
+    let part = match included {
+        Included::None => return json!({ "cells": cells }),
+        Included::Object => object.clone(),
+        Included::Metadata => json!({
             "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
             "metadata": object.get("metadata").cloned().unwrap_or_default(),
-        },
-    })
+        }),
+    };
+    json!({ "cells": cells, "object": part })
 }
 
 fn cell(column: &Column, object: &Value, now: DateTime<Utc>) -> Value {
@@ -59,7 +136,7 @@ fn cell(column: &Column, object: &Value, now: DateTime<Utc>) -> Value {
 }
 
 /// A duration in the largest useful units, as kubectl prints it.
-fn age(seconds: i64) -> String {
+pub(super) fn age(seconds: i64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
     match seconds {
         ..0 => "<invalid>".to_owned(),
@@ -137,12 +214,9 @@ mod tests {
         let all = catalog::definitions();
         let kind = all.iter().find(|kind| kind.kind == "BareMetalHost").unwrap();
         let now = DateTime::from_timestamp(1_767_225_600 + 300, 0).unwrap();
-        let table = table(
-            Some(kind),
-            "v1alpha1",
-            &json!({ "items": [host()], "metadata": { "resourceVersion": "9" } }),
-            now,
-        );
+        let columns = Columns::of(Some(kind), ("metal3.io", "v1alpha1", "baremetalhosts"));
+        let list = json!({ "items": [host()], "metadata": { "resourceVersion": "9", "continue": "next" } });
+        let table = table(columns, &list, now, Included::Metadata);
         let names = table["columnDefinitions"].as_array().unwrap().iter();
         let of = |heading: &str| {
             let place = names.clone().position(|column| column["name"] == heading).unwrap();
@@ -153,15 +227,36 @@ mod tests {
             (json!("host-1"), json!("provisioned"), json!("m0"))
         );
         assert_eq!((of("Online"), of("Age")), (json!("true"), json!("5m")));
-        assert_eq!(table["metadata"]["resourceVersion"], "9");
+        assert_eq!(table["metadata"], list["metadata"]);
     }
 
     #[test]
     fn a_kind_without_columns_has_its_age() {
         let now = DateTime::from_timestamp(1_767_225_600 + 61, 0).unwrap();
+        let columns = Columns::of(None, ("example.org", "v1", "things"));
+        let table = table(columns, &host(), now, Included::None);
+        assert_eq!(table["rows"], json!([{ "cells": ["host-1", "61s"] }]));
+    }
+
+    #[test]
+    fn a_built_in_kind_has_its_columns_and_an_event_its_name_last() {
+        let now = DateTime::from_timestamp(1_767_225_600 + 61, 0).unwrap();
+        let row = |plural: &str, object: &Value| {
+            let columns = Columns::of(None, ("", "v1", plural));
+            table(columns, object, now, Included::Object)["rows"][0].clone()
+        };
+        let object = json!({ "metadata": { "name": "a" }, "data": { "x": "1" }, "binaryData": { "y": "" } });
+        let found = row("configmaps", &object);
         assert_eq!(
-            table(None, "v1", &host(), now)["rows"][0]["cells"],
-            json!(["host-1", "61s"])
+            (&found["cells"], &found["object"]),
+            (&json!(["a", 2, "<unknown>"]), &object)
+        );
+        let event =
+            json!({ "metadata": { "name": "e" }, "type": "Normal", "involvedObject": { "kind": "Pod", "name": "p" } });
+        let cells = row("events", &event)["cells"].clone();
+        assert_eq!(
+            (&cells[3], cells.as_array().unwrap().last()),
+            (&json!("pod/p"), Some(&json!("e")))
         );
     }
 

@@ -20,6 +20,7 @@ use metal3_scenario::{Expectation, ExpectedCause, Scenario, Step};
 use metal3_sim_capi::view::Object;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::admission;
 use super::command::{is_terminal, print_access, print_ideas, program, stay_open};
 use super::display::{Display, Snapshot};
 use super::flags::Flags;
@@ -58,6 +59,7 @@ pub(super) async fn play(flags: &Flags, script: &Script) -> Result<bool> {
     }
     let pace = Pace::start(flags.speed);
     let performer = Performer::start(&setup, Box::new(scripts::objects)).await?;
+    admission::install(&performer.world.cluster);
     let serving = HttpServer::open(&performer.world.cluster, &clock, definitions(), flags.port).await;
     let serving = serving.context("--port: listen on loopback")?;
     kubeconfig::write(&flags.kubeconfig, serving.url())?;

@@ -214,18 +214,22 @@ fn define(
         labels: contract(kind),
         annotations: &[],
         conversion: None,
-        versions: std::iter::once(version(kind.version, true, columns))
-            .chain(earlier(kind).map(|earlier| version(earlier, false, columns)))
+        versions: std::iter::once(version(kind, kind.version, columns))
+            .chain(earlier(kind).map(|earlier| version(kind, earlier, columns)))
             .collect(),
     }
 }
 
-fn version(name: &'static str, storage: bool, columns: &'static [Column]) -> Version {
+/// Kinds with replicas.
+const SCALED: [&Kind; 3] = [CONTROL_PLANE, DEPLOYMENT, SET];
+
+fn version(kind: &Kind, name: &'static str, columns: &'static [Column]) -> Version {
     Version {
         name,
-        storage,
+        storage: name == kind.version,
         deprecated: false,
         status_subresource: true,
+        scale_subresource: SCALED.contains(&kind),
         columns,
         schema: || json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true }),
         reencode: |value| Ok(value.clone()),

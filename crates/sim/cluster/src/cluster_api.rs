@@ -35,6 +35,7 @@ pub fn cluster_api() -> Vec<Definition> {
             storage: true,
             deprecated: false,
             status_subresource: true,
+            scale_subresource: false,
             columns: &[],
             schema: || json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true }),
             reencode: |value| Ok(value.clone()),

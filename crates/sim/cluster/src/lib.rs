@@ -5,8 +5,8 @@
 //! watches and injects the faults of a plan.
 //!
 //! It does **not** approximate: an unsupported request gets 501 and a `Status` that names the feature. Not supported
-//! are strategic merge patches, migration from client-side apply, tables, foreground and orphan deletion, RBAC (but for
-//! [`Cluster::enforce_owner_permissions`]), and all built-in kinds but a few. The claims of `metal3-conformance-cluster` hold on this server and on a real one.
+//! are tables, RBAC (but for [`Cluster::enforce_owner_permissions`]), and all built-in
+//! kinds but a few. The claims of `metal3-conformance-cluster` hold on this server and on a real one.
 //!
 //! Invariants: resource versions are comparable across all resources; the same seed, requests and times produce the
 //! same answers, names and uids.
@@ -28,6 +28,6 @@ pub use http::HttpServer;
 pub use service::ClientService;
 pub use store::{
     Access, Admission, Convert, Denial, May, Mutate, Operation, Refusal, Request, TAKEN_AS_GIVEN, Target, Validate,
-    Verb, built_in_names,
+    Verb,
 };
 pub use time::TokioClock;

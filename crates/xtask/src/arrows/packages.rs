@@ -112,6 +112,18 @@ pub(super) const PACKAGES: &[Package] = &[
     // The sandbox is an optional feature of the binary: products on simulators.
     package("metal3-sandbox", EVERYTHING),
     package("metal3-manager", EVERYTHING),
+    // Compares the sandbox with a real API server, whose webhooks it serves.
+    package(
+        "metal3-kubectl-suite",
+        &[
+            "metal3-domain",
+            "metal3-api",
+            "metal3-runtime",
+            "metal3-webhooks",
+            "metal3-sandbox",
+            "metal3-conformance-cluster",
+        ],
+    ),
     package("metal3-parity", EVERYTHING),
     package("metal3-scenario-runner", EVERYTHING),
     // Fuzz targets for the parsers of all packages.

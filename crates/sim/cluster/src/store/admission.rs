@@ -53,6 +53,8 @@ pub struct Denial {
     pub reason: &'static str,
     /// Human-readable text.
     pub message: String,
+    /// `details` of the `Status`, if there are any.
+    pub details: Option<Value>,
 }
 
 impl Denial {
@@ -63,6 +65,7 @@ impl Denial {
             code: 403,
             reason: "Forbidden",
             message: message.into(),
+            details: None,
         }
     }
 }
@@ -254,7 +257,10 @@ impl<F: ?Sized> Named<F> {
     }
 
     fn denied(&self, denial: &Denial) -> Refusal {
-        Refusal::denied(&self.name, denial.code, denial.reason, &denial.message)
+        Refusal {
+            details: denial.details.clone(),
+            ..Refusal::denied(&self.name, denial.code, denial.reason, &denial.message)
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use super::request::Call;
 use super::update::{Revision, check_name};
 use super::{Answer, Store};
 
-/// The annotation of client-side `kubectl apply`. Migration from client-side apply is not supported.
+/// The annotation of client-side `kubectl apply`.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 impl Store {
@@ -40,9 +40,10 @@ impl Store {
         let client_side = live
             .as_ref()
             .and_then(|live| object::member(live, "annotations")?.get(LAST_APPLIED));
-        if options.manager == "kubectl" && client_side.is_some() {
-            return Err(Refusal::unsupported("taking fields over from client-side apply"));
-        }
+        let client_side = client_side
+            .and_then(Value::as_str)
+            .filter(|_| options.manager == "kubectl");
+        let last = client_side.map(|text| serde_json::from_str::<Value>(text).unwrap_or_default());
         // Null means no managers. If it stayed, every such apply would count as a change.
         if object::take(&mut config, "managedFields").is_some_and(|managers| !managers.is_null()) {
             return Err(Refusal::bad_request("metadata.managedFields must be nil"));
@@ -52,7 +53,16 @@ impl Store {
         }
         let managers = self.stored_managers(&call.kind, &call.key()).unpacked();
         let by = (options.manager.as_str(), call.request.flag("force"));
-        let Applied { object, managers } = self.tracker(call).apply(live.as_ref(), &config, managers, by)?;
+        let Applied { mut object, managers } = match &last {
+            None => self.tracker(call).apply(live.as_ref(), &config, &managers, by)?,
+            Some(last) => self
+                .tracker(call)
+                .apply_after(last, live.as_ref(), &config, &managers, by)?,
+        };
+        if last.is_some() {
+            // For applies on the client's side after this one.
+            set_last_applied(&mut object, &config);
+        }
         match live {
             Some(live) => {
                 check_name(call, &object)?;
@@ -99,11 +109,21 @@ impl Store {
     }
 }
 
+fn set_last_applied(object: &mut Value, config: &Value) {
+    let mut applied = config.clone();
+    if let Some(annotations) = applied.pointer_mut("/metadata/annotations") {
+        object::as_map(annotations).remove(LAST_APPLIED);
+    }
+    if let Some(Value::Object(annotations)) = object.pointer_mut("/metadata/annotations") {
+        annotations.insert(LAST_APPLIED.to_owned(), format!("{applied}\n").into());
+    }
+}
+
 /// Returns the defaulted object and the warnings of the write. `config` is the applied configuration.
 fn normalized(call: &Call<'_>, object: Value, config: &Value) -> Result<(Value, Vec<String>), Refusal> {
     let mut object = normalize_type(call, object)?;
     if !call.kind.is_custom() {
-        let shape = call.version().and_then(|version| version.shape.as_ref());
+        let shape = call.version().and_then(|version| version.shape.as_deref());
         builtin::decode(shape, &call.kind.kind, &mut object).map_err(|why| {
             let qualified = call.kind.qualified(&call.target.version);
             let (namespace, name) = (object::text(config, "namespace"), object::text(config, "name"));

@@ -4,6 +4,7 @@ use metal3_schema::{FieldError, Scope, metadata_errors};
 use serde_json::Value;
 
 use super::builtin;
+use super::discovery::priority;
 use super::managed_fields::{Managers, StoredManagers};
 use super::metadata::{generated_name, read_body, timestamp, uid, with_separate_metadata};
 use super::object;
@@ -117,7 +118,7 @@ impl Store {
     ) -> Result<Vec<String>, Refusal> {
         let mut warnings = Vec::new();
         let version = call.version();
-        let shape = version.and_then(|version| version.shape.as_ref());
+        let shape = version.and_then(|version| version.shape.as_deref());
         let schema = version.and_then(|version| version.schema.as_ref()).or(shape);
         let unknown = schema.map(|schema| {
             with_separate_metadata(body, |body| {
@@ -126,11 +127,17 @@ impl Store {
                 unknown
             })
         });
+        let unknown_metadata = if shape.is_some() {
+            builtin::prune_metadata(body)
+        } else {
+            Vec::new()
+        };
         if !call.kind.is_custom() {
             builtin::decode(shape, &call.kind.kind, body).map_err(|why| undecodable(call, body, &why))?;
         }
-        let unknown = unknown.into_iter().flatten();
-        let unknown: Vec<String> = unknown.map(|path| format!("unknown field {path:?}")).collect();
+        let mut unknown: Vec<String> = unknown.into_iter().flatten().collect();
+        unknown.extend(unknown_metadata);
+        let unknown: Vec<String> = unknown.iter().map(|path| format!("unknown field {path:?}")).collect();
         match fields {
             FieldValidation::Ignore => {}
             FieldValidation::Warn => warnings.extend(unknown),
@@ -197,6 +204,9 @@ impl Store {
             Scope::Cluster
         };
         let mut errors = metadata_errors(body, scope);
+        if call.kind.kind == "Namespace" && !call.kind.is_custom() {
+            builtin::check_label(object::text(body, "name"), &mut errors);
+        }
         if call.kind.group == RBAC_GROUP && is_path_segment(object::text(body, "name")) {
             errors.retain(|error| error.field != "metadata.name");
         }
@@ -235,9 +245,16 @@ fn unreadable(call: &Call<'_>, why: &str) -> Refusal {
     ))
 }
 
-/// The warning of every write in a deprecated version.
+/// The warning of every request in a deprecated version, with the newest version that is not.
 pub(super) fn deprecation(call: &Call<'_>) -> Option<String> {
     let name = call.kind.api_version(&call.target.version);
     let deprecated = call.version().is_some_and(|version| version.deprecated);
-    deprecated.then(|| format!("{name} {} is deprecated", call.kind.kind))
+    let newer = call
+        .kind
+        .versions
+        .iter()
+        .filter(|version| !version.deprecated && priority(&version.name) > priority(&call.target.version));
+    let newest = newer.max_by_key(|version| priority(&version.name));
+    let cure = newest.map(|version| format!("; use {} {}", call.kind.api_version(&version.name), call.kind.kind));
+    deprecated.then(|| format!("{name} {} is deprecated{}", call.kind.kind, cure.unwrap_or_default()))
 }

@@ -149,7 +149,7 @@ impl Store {
         }
     }
 
-    fn definition_kind(&self) -> Option<Arc<Kind>> {
+    pub(super) fn definition_kind(&self) -> Option<Arc<Kind>> {
         self.kinds.get(&(CRD_GROUP.to_owned(), CRD_PLURAL.to_owned())).cloned()
     }
 

@@ -10,6 +10,9 @@ use super::refusal::Refusal;
 use super::request::Call;
 use super::{Answer, Store};
 
+/// Namespaces that always exist.
+const FIXED: [&str; 3] = ["default", "kube-public", "kube-system"];
+
 impl Store {
     pub(super) fn delete(&mut self, call: &Call<'_>) -> Result<Answer, Refusal> {
         let options = DeleteOptions::read(call.request)?;
@@ -20,6 +23,10 @@ impl Store {
     }
 
     fn delete_one(&mut self, call: &Call<'_>, options: &DeleteOptions) -> Result<DeleteOutcome, Refusal> {
+        if call.kind.kind == "Namespace" && !call.kind.is_custom() && FIXED.contains(&call.target.name.as_str()) {
+            let why = "this namespace may not be deleted";
+            return Err(Refusal::forbidden(&call.kind, &call.target.name, why));
+        }
         let mut current = self.current(call)?;
         check_preconditions(call, options, &current)?;
         let uid = object::text(&current, "uid").to_owned();

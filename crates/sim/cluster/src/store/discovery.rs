@@ -1,5 +1,6 @@
 //! Discovery documents: versions, groups, resources, health.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -16,6 +17,8 @@ impl Store {
         }
         let parts: Vec<&str> = request.path.split('/').filter(|part| !part.is_empty()).collect();
         let document = match parts.as_slice() {
+            // No definitions, in the binary form that clients ask for: those of version 3 are complete.
+            ["openapi", "v2"] => return Some(Answer::Text("")),
             ["healthz" | "livez" | "readyz"] => return Some(Answer::Text("ok")),
             ["version"] => json!({
                 "major": "1", "minor": "36", "gitVersion": "v1.36.0+simulated", "gitCommit": "", "gitTreeState": "",
@@ -52,12 +55,15 @@ impl Store {
         let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for kind in self.kinds.values().filter(|kind| !kind.group.is_empty()) {
             let versions = groups.entry(&kind.group).or_default();
-            // A CRD lists the newest version last; discovery lists the preferred version first.
-            for version in kind.versions.iter().rev() {
+            for version in &kind.versions {
                 if !versions.contains(&version.name.as_str()) {
                     versions.push(&version.name);
                 }
             }
+        }
+        // The preferred version comes first.
+        for versions in groups.values_mut() {
+            versions.sort_by_key(|version| Reverse(priority(version)));
         }
         groups
     }
@@ -67,6 +73,12 @@ impl Store {
         for kind in self.kinds.values().filter(|kind| kind.group == group) {
             let Some(found) = kind.version(version) else { continue };
             resources.push(resource(kind));
+            if found.scale.is_some() {
+                resources.push(json!({
+                    "name": format!("{}/scale", kind.plural), "singularName": "", "namespaced": kind.namespaced,
+                    "group": "autoscaling", "version": "v1", "kind": "Scale", "verbs": ["get", "patch", "update"],
+                }));
+            }
             if found.status {
                 resources.push(json!({
                     "name": format!("{}/status", kind.plural), "singularName": "", "namespaced": kind.namespaced,
@@ -85,6 +97,18 @@ impl Store {
     }
 }
 
+/// The rank of a version: stable ones before betas and alphas, then by number.
+pub(super) fn priority(version: &str) -> (u8, u32, u32) {
+    let number = |text: &str| text.parse::<u32>().unwrap_or_default();
+    let rest = version.strip_prefix('v').unwrap_or(version);
+    for (rank, stage) in [(1, "beta"), (0, "alpha")] {
+        if let Some((major, minor)) = rest.split_once(stage) {
+            return (rank, number(major), number(minor));
+        }
+    }
+    (2, number(rest), 0)
+}
+
 fn group(name: &str, versions: &[&str]) -> Value {
     let row = |version: &&str| json!({"groupVersion": format!("{name}/{version}"), "version": version});
     let rows: Vec<Value> = versions.iter().map(row).collect();
@@ -92,10 +116,29 @@ fn group(name: &str, versions: &[&str]) -> Value {
 }
 
 fn resource(kind: &Kind) -> Value {
-    let mut verbs = vec!["create", "delete", "get", "list", "patch", "update", "watch"];
-    if kind.kind != "Namespace" {
-        verbs.insert(2, "deletecollection");
-    }
+    let mut verbs = match kind.is_custom() {
+        true => vec![
+            "delete",
+            "deletecollection",
+            "get",
+            "list",
+            "patch",
+            "create",
+            "update",
+            "watch",
+        ],
+        false => vec![
+            "create",
+            "delete",
+            "deletecollection",
+            "get",
+            "list",
+            "patch",
+            "update",
+            "watch",
+        ],
+    };
+    verbs.retain(|verb| kind.kind != "Namespace" || *verb != "deletecollection");
     let mut document = json!({
         "name": kind.plural, "singularName": kind.singular, "namespaced": kind.namespaced, "kind": kind.kind,
         "verbs": verbs,

@@ -4,6 +4,8 @@
 //! few that the provider and Cluster API use; `builtin` has their rules beyond metadata and status. Requests for other
 //! Kubernetes kinds are rejected with 501.
 
+use std::sync::Arc;
+
 use metal3_schema::Schema;
 use serde_json::Value;
 
@@ -35,8 +37,31 @@ pub(crate) struct Version {
     /// The schema of a custom kind.
     pub(crate) schema: Option<Schema>,
     /// The schema that decodes a built-in kind, if there is one.
-    pub(crate) shape: Option<Schema>,
+    pub(crate) shape: Option<Arc<Schema>>,
     pub(crate) deprecated: bool,
+    /// Where an object has its replicas, if they are a subresource.
+    pub(crate) scale: Option<Scale>,
+}
+
+/// JSON pointers of the replicas of an object.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Scale {
+    pub(crate) wanted: String,
+    pub(crate) found: String,
+    /// A selector as text, or the selector of a built-in kind.
+    pub(crate) selector: Option<String>,
+}
+
+impl Scale {
+    /// The pointers of a CRD, whose paths have the form `.spec.replicas`.
+    fn read(scale: &Value) -> Option<Self> {
+        let pointer = |name: &str| Some(scale.get(name)?.as_str()?.replace('.', "/"));
+        Some(Self {
+            wanted: pointer("specReplicasPath")?,
+            found: pointer("statusReplicasPath")?,
+            selector: pointer("labelSelectorPath"),
+        })
+    }
 }
 
 /// Where a kind is defined.
@@ -124,6 +149,7 @@ impl Kind {
                 schema: Some(Schema::parse(schema).map_err(|error| error.to_string())?),
                 shape: None,
                 deprecated: flag("deprecated"),
+                scale: version.pointer("/subresources/scale").and_then(Scale::read),
             });
         }
         let kind = text(names, "kind");

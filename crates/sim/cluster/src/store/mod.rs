@@ -17,6 +17,7 @@ mod kind;
 mod managed_fields;
 mod metadata;
 mod object;
+mod openapi;
 mod options;
 mod owners;
 mod patch;
@@ -26,6 +27,7 @@ mod represent;
 mod request;
 mod review;
 mod route;
+mod scale;
 mod selector;
 mod strategic;
 mod update;
@@ -42,7 +44,7 @@ use serde_json::Value;
 
 pub use admission::{Admission, Denial, Operation};
 pub use admission::{Convert, Mutate, Validate};
-pub use builtin::{TAKEN_AS_GIVEN, built_in_names};
+pub use builtin::TAKEN_AS_GIVEN;
 pub use owners::{Access, May};
 pub use refusal::Refusal;
 pub use request::{Request, Target, Verb};
@@ -145,7 +147,7 @@ impl Store {
             texts: TextPool::default(),
             may_have_garbage: true,
         };
-        for name in ["default", "kube-system"] {
+        for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
             let body = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
             let request = Request {
                 method: "POST".into(),

@@ -29,7 +29,7 @@ pub(crate) struct Step {
 
 impl Patch {
     pub(crate) fn parse(media_type: &str, body: &[u8], kind: &Kind) -> Result<Self, Refusal> {
-        let document = || serde_json::from_slice::<Value>(body).map_err(|error| undecodable(&error.to_string()));
+        let document = || serde_json::from_slice::<Value>(body).map_err(|error| undecodable(&why(&error)));
         match media_type.split(';').next().unwrap_or_default().trim() {
             "application/merge-patch+json" => match document()? {
                 patch @ Value::Object(_) => Ok(Self::Merge(patch)),
@@ -79,6 +79,14 @@ impl Patch {
         }
         Ok(patched)
     }
+}
+
+/// The text of the real server's decoder, where it is known.
+fn why(error: &serde_json::Error) -> String {
+    if error.is_eof() {
+        return "unexpected end of JSON input".to_owned();
+    }
+    error.to_string()
 }
 
 fn undecodable(why: &str) -> Refusal {

@@ -9,6 +9,23 @@ use super::{Answer, Store, wire};
 
 const ACCESS: &str = "SelfSubjectAccessReview";
 const SUBJECT: &str = "SelfSubjectReview";
+/// Paths that every authenticated user may read.
+const DISCOVERED: [&str; 11] = [
+    "/api/*",
+    "/api",
+    "/apis/*",
+    "/apis",
+    "/healthz",
+    "/livez",
+    "/openapi/*",
+    "/openapi",
+    "/readyz",
+    "/version/",
+    "/version",
+];
+/// Paths that clients without a login may read.
+const PUBLIC: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version/", "/version"];
+const RULES: &str = "SelfSubjectRulesReview";
 
 impl Store {
     /// Answers a review; `None` for other requests.
@@ -18,6 +35,7 @@ impl Store {
         }
         match request.path.as_str() {
             "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews" => Some(access(request)),
+            "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews" => Some(rules(request)),
             "/apis/authentication.k8s.io/v1/selfsubjectreviews" => Some(subject(request)),
             _ => None,
         }
@@ -54,6 +72,30 @@ fn check(spec: &Value) -> Result<(), Refusal> {
     };
     // The server does not name the kind.
     Err(Refusal::invalid("", "authorization.k8s.io", "", &[error]))
+}
+
+fn rules(request: &Request) -> Result<Answer, Refusal> {
+    let spec = read(request, RULES)?.get("spec").cloned().unwrap_or_default();
+    let resource = |verb: &str, group: &str, resource: &str| json!({ "verbs": [verb], "apiGroups": [group], "resources": [resource] });
+    let path = |verb: &str, paths: &[&str]| json!({ "verbs": [verb], "nonResourceURLs": paths });
+    Ok(answer(json!({
+        "kind": RULES, "apiVersion": "authorization.k8s.io/v1", "metadata": {}, "spec": spec,
+        "status": {
+            // An administrator has the roles of every user, too.
+            "resourceRules": [
+                resource("*", "*", "*"),
+                resource("create", "authentication.k8s.io", "selfsubjectreviews"),
+                resource("create", "authorization.k8s.io", "selfsubjectaccessreviews"),
+                resource("create", "authorization.k8s.io", "selfsubjectrulesreviews"),
+            ],
+            "nonResourceRules": [
+                path("*", &["*"]),
+                path("get", &DISCOVERED),
+                path("get", &PUBLIC),
+            ],
+            "incomplete": false,
+        },
+    })))
 }
 
 fn subject(request: &Request) -> Result<Answer, Refusal> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 
 use super::builtin::is_built_in_group;
+use super::create::deprecation;
 use super::refusal::Refusal;
 use super::request::{Call, Request, Target, Verb};
 use super::{Answer, Store};
@@ -25,20 +26,32 @@ impl Store {
         if let Some(answer) = self.discover(request) {
             return Ok(answer);
         }
+        if let Some(answer) = self.openapi(request) {
+            return Ok(answer);
+        }
         if let Some(answer) = Self::review(request) {
             return answer;
         }
         let call = self.call(request, now, lag)?;
-        match call.verb {
+        match call.target.subresource.as_str() {
+            "scale" => return self.scale(&call),
+            "log" | "exec" | "attach" | "portforward" => return self.of_containers(&call),
+            _ => {}
+        }
+        let mut answer = match call.verb {
+            Verb::Watch => return self.watch(&call),
+            Verb::Create => return self.create(&call),
+            Verb::Update => return self.replace(&call),
+            Verb::Patch => return self.patch(&call),
             Verb::Get => self.get(&call),
             Verb::List => self.list(&call),
-            Verb::Watch => self.watch(&call),
-            Verb::Create => self.create(&call),
-            Verb::Update => self.replace(&call),
-            Verb::Patch => self.patch(&call),
             Verb::Delete => self.delete(&call),
             Verb::DeleteCollection => self.delete_collection(&call),
+        };
+        if let Ok(Answer::Document { warnings, .. }) = &mut answer {
+            warnings.extend(deprecation(&call));
         }
+        answer
     }
 
     fn call<'a>(&self, request: &'a Request, now: DateTime<Utc>, lag: u64) -> Result<Call<'a>, Refusal> {
@@ -74,6 +87,27 @@ impl Store {
     }
 }
 
+impl Store {
+    /// The answer to a request for a container: none runs, so that a Pod without a Node has an empty log.
+    fn of_containers(&self, call: &Call<'_>) -> Result<Answer, Refusal> {
+        let name = &call.target.name;
+        let Some(pod) = self.stored(&call.kind, &call.key()) else {
+            return Err(Refusal::not_found(&call.kind, name));
+        };
+        if pod.pointer("/spec/nodeName").is_some() {
+            return Err(Refusal::unsupported(
+                "logs of Pods and connections to them: no containers run",
+            ));
+        }
+        if call.target.subresource == "log" {
+            return Ok(Answer::Text(""));
+        }
+        Err(Refusal::bad_request(format!(
+            "pod {name} does not have a host assigned"
+        )))
+    }
+}
+
 fn check_subresource(call: &Call<'_>) -> Result<(), Refusal> {
     match call.target.subresource.as_str() {
         "" => Ok(()),
@@ -82,9 +116,12 @@ fn check_subresource(call: &Call<'_>) -> Result<(), Refusal> {
             _ => Err(Refusal::method_not_allowed()),
         },
         "status" if call.kind.is_custom() => Err(Refusal::not_found(&call.kind, &call.target.name)),
-        "log" | "exec" | "attach" | "portforward" if call.kind.plural == "pods" && !call.kind.is_custom() => Err(
-            Refusal::unsupported("logs of Pods and connections to them: no containers run"),
-        ),
+        "log" | "exec" | "attach" | "portforward" if call.kind.plural == "pods" && !call.kind.is_custom() => Ok(()),
+        "scale" if call.version().is_some_and(|version| version.scale.is_some()) => match call.verb {
+            Verb::Get | Verb::Update | Verb::Patch => Ok(()),
+            _ => Err(Refusal::method_not_allowed()),
+        },
+        "status" | "scale" if !call.kind.is_custom() => Err(Refusal::no_such_resource()),
         other if !call.kind.is_custom() => Err(Refusal::unsupported(&format!("the subresource {other:?}"))),
         _ => Err(Refusal::not_found(&call.kind, &call.target.name)),
     }

@@ -94,7 +94,11 @@ const FIELDS: [(&str, &[&str]); 5] = [
             "involvedObject.namespace",
             "involvedObject.name",
             "involvedObject.uid",
+            "involvedObject.apiVersion",
+            "involvedObject.fieldPath",
+            "involvedObject.resourceVersion",
             "reason",
+            "reportingComponent",
             "type",
         ],
     ),
@@ -228,7 +232,11 @@ impl<'a> Tokens<'a> {
     fn set(&mut self) -> Result<Vec<String>, Refusal> {
         match self.tokens.next() {
             Some("(") => {}
-            other => return Err(unexpected(other.unwrap_or_default(), "'('")),
+            other => {
+                let found = other.unwrap_or_default();
+                let why = format!("unable to parse requirement: found '{found}' expected: '('");
+                return Err(Refusal::bad_request(why));
+            }
         }
         let mut values = Vec::new();
         loop {

@@ -83,6 +83,9 @@ pub(super) fn errors(kind: &str, new: &Value, old: Option<&Value>) -> Vec<FieldE
         let detail = "duplicate of key present in binaryData";
         errors.push(FieldError::invalid(format!("data[{key}]"), key.as_str(), detail));
     }
+    if kind == "Secret" {
+        errors.extend(required(new));
+    }
     let Some(old) = old.filter(|old| old.get("immutable") == Some(&Value::Bool(true))) else {
         return errors;
     };
@@ -98,4 +101,22 @@ pub(super) fn errors(kind: &str, new: &Value, old: Option<&Value>) -> Vec<FieldE
         ));
     }
     errors
+}
+
+/// Errors of the data that a type of Secret requires.
+fn required(secret: &Value) -> Vec<FieldError> {
+    let has = |key: &str| secret.get("data").is_some_and(|data| data.get(key).is_some());
+    let keys: &[&str] = match secret.get("type").and_then(Value::as_str) {
+        // One of them is enough.
+        Some("kubernetes.io/basic-auth") if has("username") || has("password") => &[],
+        Some("kubernetes.io/basic-auth") => &["username", "password"],
+        Some("kubernetes.io/ssh-auth") => &["ssh-privatekey"],
+        Some("kubernetes.io/tls") => &["tls.crt", "tls.key"],
+        Some("kubernetes.io/dockerconfigjson") => &[".dockerconfigjson"],
+        _ => &[],
+    };
+    let missing = keys.iter().filter(|key| !has(key));
+    missing
+        .map(|key| FieldError::required(format!("data[{key}]"), ""))
+        .collect()
 }

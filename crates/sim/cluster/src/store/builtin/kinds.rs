@@ -1,41 +1,45 @@
 //! The table of built-in kinds, and what the server takes as given of each.
 
-use crate::store::kind::{CRD_GROUP, CRD_PLURAL, Kind, Origin, Version};
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use metal3_schema::Schema;
+
+use crate::store::kind::{CRD_GROUP, CRD_PLURAL, Kind, Origin, Scale, Version};
+use crate::store::openapi;
 
 /// By kind, what is not checked, not defaulted or not stored. Part of the committed matrix.
-pub const TAKEN_AS_GIVEN: [(&str, &str); 15] = [
-    ("Namespace", "spec and status; no managed fields"),
-    ("Node", "everything; no taint is added; no managed fields"),
+pub const TAKEN_AS_GIVEN: [(&str, &str); 20] = [
+    ("Namespace", "spec and status"),
+    ("Node", "values of all fields; no taint is added"),
     (
         "Secret",
-        "what a type requires of the data; sizes; bytes as lists of numbers are rejected",
+        "what the less frequent types require of the data; sizes; bytes as lists of numbers are rejected",
     ),
     ("ConfigMap", "sizes; bytes as lists of numbers are rejected"),
-    (
-        "Event",
-        "everything but the namespace of the involved object; no managed fields",
-    ),
+    ("Event", "values of all fields but the namespace of the involved object"),
     (
         "Service",
-        "everything but the presence of ports; no managed fields; cluster addresses are assigned in sequence",
+        "values of all fields but the presence of ports; cluster addresses are assigned in sequence",
     ),
-    ("ServiceAccount", "everything; no managed fields"),
+    ("ServiceAccount", "values of all fields"),
     (
         "Pod",
-        "everything but the presence of containers; no defaults, no admission plugins; no managed fields",
+        "values of all fields but the presence of containers; of admission plugins only the usual tolerations and the priority",
     ),
+    ("ResourceQuota", "values of all fields; nothing is limited by it"),
+    ("LimitRange", "values of all fields; nothing is limited by it"),
     (
         "EndpointSlice",
         "endpoints and ports; of the address type only its presence and immutability are checked",
     ),
-    ("VolumeAttachment", "everything; no managed fields"),
-    (
-        "RoleBinding",
-        "everything; nothing is authorized by it; no managed fields",
-    ),
+    ("VolumeAttachment", "values of all fields"),
+    ("Role", "values of all fields; nothing is authorized by it"),
+    ("RoleBinding", "values of all fields; nothing is authorized by it"),
+    ("ClusterRole", "values of all fields; nothing is authorized by it"),
     (
         "ClusterRoleBinding",
-        "everything; nothing is authorized by it; no managed fields",
+        "values of all fields; nothing is authorized by it",
     ),
     (
         "Lease",
@@ -43,8 +47,9 @@ pub const TAKEN_AS_GIVEN: [(&str, &str); 15] = [
     ),
     (
         "Deployment",
-        "everything but selector and template labels; the syntax of labels; only replicas are defaulted; no managed fields",
+        "values of all fields but selector and template labels; the syntax of labels",
     ),
+    ("ReplicaSet", "values of all fields"),
     (
         "CustomResourceDefinition",
         "everything but names, versions and schemas; names are not defaulted; no managed fields",
@@ -59,18 +64,27 @@ struct BuiltIn {
     namespaced: bool,
     status: bool,
     generations: bool,
+    /// Whether `kubectl get all` lists it.
+    in_all: bool,
+    scaled: bool,
 }
 
-const BUILT_IN: [BuiltIn; 15] = [
+const BUILT_IN: [BuiltIn; 20] = [
     core("Namespace", "namespaces", &["ns"], false, true),
     core("Node", "nodes", &["no"], false, true),
     core("Secret", "secrets", &[], true, false),
     core("ConfigMap", "configmaps", &["cm"], true, false),
     core("Event", "events", &["ev"], true, false),
-    core("Service", "services", &["svc"], true, true),
+    BuiltIn {
+        in_all: true,
+        ..core("Service", "services", &["svc"], true, true)
+    },
+    core("ResourceQuota", "resourcequotas", &["quota"], true, true),
+    core("LimitRange", "limitranges", &["limits"], true, false),
     core("ServiceAccount", "serviceaccounts", &["sa"], true, false),
     BuiltIn {
         generations: true,
+        in_all: true,
         ..core("Pod", "pods", &["po"], true, true)
     },
     BuiltIn {
@@ -81,6 +95,14 @@ const BUILT_IN: [BuiltIn; 15] = [
     BuiltIn {
         group: "storage.k8s.io",
         ..core("VolumeAttachment", "volumeattachments", &[], false, true)
+    },
+    BuiltIn {
+        group: "rbac.authorization.k8s.io",
+        ..core("Role", "roles", &[], true, false)
+    },
+    BuiltIn {
+        group: "rbac.authorization.k8s.io",
+        ..core("ClusterRole", "clusterroles", &[], false, false)
     },
     BuiltIn {
         group: "rbac.authorization.k8s.io",
@@ -97,7 +119,16 @@ const BUILT_IN: [BuiltIn; 15] = [
     BuiltIn {
         group: "apps",
         generations: true,
+        in_all: true,
+        scaled: true,
         ..core("Deployment", "deployments", &["deploy"], true, true)
+    },
+    BuiltIn {
+        group: "apps",
+        generations: true,
+        in_all: true,
+        scaled: true,
+        ..core("ReplicaSet", "replicasets", &["rs"], true, true)
     },
     BuiltIn {
         group: CRD_GROUP,
@@ -121,18 +152,29 @@ const fn core(
         namespaced,
         status,
         generations: false,
+        in_all: false,
+        scaled: false,
     }
-}
-
-/// Group, kind and plural of each built-in kind; all have the version `v1`.
-#[must_use]
-pub fn built_in_names() -> [[&'static str; 3]; 15] {
-    BUILT_IN.each_ref().map(|row| [row.group, row.kind, row.plural])
 }
 
 /// The built-in kinds.
 pub(in crate::store) fn built_in() -> Vec<Kind> {
     BUILT_IN.iter().map(kind).collect()
+}
+
+/// The schemas by which objects are decoded, read once for all servers of a process.
+static SHAPES: LazyLock<BTreeMap<&str, Arc<Schema>>> = LazyLock::new(|| {
+    let rows = BUILT_IN.iter().filter(|row| row.group != CRD_GROUP);
+    let shape = |row: &BuiltIn| super::shape(row.kind).or_else(|| openapi::shape(row.group, row.kind));
+    rows.filter_map(|row| Some((row.kind, Arc::new(shape(row)?)))).collect()
+});
+
+fn scale() -> Scale {
+    Scale {
+        wanted: "/spec/replicas".to_owned(),
+        found: "/status/replicas".to_owned(),
+        selector: Some("/spec/selector".to_owned()),
+    }
 }
 
 fn kind(row: &BuiltIn) -> Kind {
@@ -143,15 +185,16 @@ fn kind(row: &BuiltIn) -> Kind {
         plural: row.plural.to_owned(),
         singular: row.kind.to_lowercase(),
         short_names: row.short_names.iter().map(|name| (*name).to_owned()).collect(),
-        categories: Vec::new(),
+        categories: if row.in_all { vec!["all".to_owned()] } else { Vec::new() },
         namespaced: row.namespaced,
         storage: "v1".to_owned(),
         versions: vec![Version {
             name: "v1".to_owned(),
             status: row.status,
             schema: None,
-            shape: super::shape(row.kind),
+            shape: SHAPES.get(row.kind).cloned(),
             deprecated: false,
+            scale: row.scaled.then(scale),
         }],
         origin: Origin::BuiltIn {
             generations: row.generations,

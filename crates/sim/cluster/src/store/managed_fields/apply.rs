@@ -31,14 +31,49 @@ impl FieldTracker<'_> {
         &self,
         live: Option<&Value>,
         config: &Value,
-        mut managers: Managers,
+        managers: &Managers,
+        by: (&str, bool),
+    ) -> Result<Applied, Refusal> {
+        self.merged(live, config, managers, by).map_err(refusal)
+    }
+
+    /// The same for kubectl after its applies on the client's side: a conflict does not count if `last`, the configuration of the
+    /// last one, is of the same version and has its fields as they are now.
+    pub(in crate::store) fn apply_after(
+        &self,
+        last: &Value,
+        live: Option<&Value>,
+        config: &Value,
+        managers: &Managers,
         (name, force): (&str, bool),
     ) -> Result<Applied, Refusal> {
+        match self.merged(live, config, managers, (name, force)) {
+            Err(ApplyError::Conflicts(conflicts)) => {
+                let is_same_version = last["apiVersion"] == *self.api_version;
+                let kept = live.filter(|_| is_same_version).and_then(|live| unchanged(last, live));
+                let own = self.schema(&self.api_version).zip(kept);
+                let own = own.map(|(schema, kept)| schema.fields(&kept)).unwrap_or_default();
+                if conflicts.iter().all(|(_, fields)| fields.difference(&own).is_empty()) {
+                    self.apply(live, config, managers, (name, true))
+                } else {
+                    Err(conflicting(&conflicts))
+                }
+            }
+            other => other.map_err(refusal),
+        }
+    }
+
+    fn merged(
+        &self,
+        live: Option<&Value>,
+        config: &Value,
+        managers: &Managers,
+        (name, force): (&str, bool),
+    ) -> Result<Applied, ApplyError> {
+        let mut managers = managers.clone();
         let Some(schema) = self.schema(&self.api_version) else {
-            return Err(Refusal::unsupported(&format!(
-                "server-side apply of {}",
-                self.kind.resource()
-            )));
+            let what = format!("server-side apply of {}", self.kind.resource());
+            return Err(Refusal::unsupported(&what).into());
         };
         let empty = empty_object(self.kind, &self.api_version);
         if managers.is_empty() && live.is_some() {
@@ -61,12 +96,7 @@ impl FieldTracker<'_> {
             Some(last) if !last.fields.is_empty() => self.pruned(merged, &managers, &last)?,
             _ => merged,
         };
-        let (mut managers, _) =
-            self.reassign(live, &object, managers, Some((&by, force)))
-                .map_err(|error| match error {
-                    ApplyError::Conflicts(conflicts) => conflicting(&conflicts),
-                    ApplyError::Refused(refusal) => refusal,
-                })?;
+        let (mut managers, _) = self.reassign(live, &object, managers, Some((&by, force)))?;
         if let Some(managed) = managers.0.get_mut(&by) {
             managed.fields = managed.fields.difference(stripped());
             // An apply that changes no value does not update the time.
@@ -133,6 +163,31 @@ impl FieldTracker<'_> {
             pruned = schema.without(&merged, &gone);
         }
         Ok(pruned)
+    }
+}
+
+/// What of a configuration an object still has.
+fn unchanged(last: &Value, live: &Value) -> Option<Value> {
+    // Members that a server adds to the elements of a list are no change of it.
+    if let (Some(elements), Some(now)) = (last.as_array(), live.as_array()) {
+        let kept = elements.iter().zip(now).map(|(element, now)| unchanged(element, now));
+        let kept = kept.collect::<Option<Vec<Value>>>()?;
+        return (elements.len() == now.len()).then_some(Value::Array(kept));
+    }
+    let (Some(members), Some(_)) = (last.as_object(), live.as_object()) else {
+        return (last == live).then(|| last.clone());
+    };
+    let kept = members.iter().filter_map(|(name, value)| {
+        let kept = unchanged(value, live.get(name)?)?;
+        Some((name.clone(), kept))
+    });
+    Some(Value::Object(kept.collect()))
+}
+
+fn refusal(error: ApplyError) -> Refusal {
+    match error {
+        ApplyError::Conflicts(conflicts) => conflicting(&conflicts),
+        ApplyError::Refused(refusal) => refusal,
     }
 }
 

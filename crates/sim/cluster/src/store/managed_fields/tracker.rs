@@ -47,7 +47,7 @@ impl FieldTracker<'_> {
     pub(super) fn schema(&self, api_version: &str) -> Option<&Schema> {
         let served = |name: &str| self.kind.api_version(name) == api_version;
         let version = self.kind.versions.iter().find(|version| served(&version.name))?;
-        version.schema.as_ref().or(version.shape.as_ref())
+        version.schema.as_ref().or(version.shape.as_deref())
     }
 
     pub(super) fn converted(&self, object: &Value, api_version: &str) -> Result<Value, Refusal> {

@@ -5,7 +5,7 @@ use super::form::Form::{
     Union,
 };
 use super::form::{Field, Message, messages};
-use super::meta::{CONDITION, OBJECT_META};
+use super::meta::{CONDITION, LABEL_SELECTOR, OBJECT_META};
 
 messages! {
     NAMESPACE_SPEC { 1 finalizers Many(&Text) }
@@ -119,6 +119,28 @@ messages! {
     VOLUME_ATTACHMENT {
         1 metadata One(&OBJECT_META), 2 spec One(&VOLUME_ATTACHMENT_SPEC), 3 status One(&VOLUME_ATTACHMENT_STATUS),
     }
+    SCOPED_SELECTOR_REQUIREMENT { 1 scopeName SetText, 2 operator SetText, 3 values Many(&Text) }
+    SCOPE_SELECTOR { 1 matchExpressions Many(&One(&SCOPED_SELECTOR_REQUIREMENT)) }
+    RESOURCE_QUOTA_SPEC { 1 hard Map(&Quantity), 2 scopes Many(&Text), 3 scopeSelector One(&SCOPE_SELECTOR) }
+    RESOURCE_QUOTA_STATUS { 1 hard Map(&Quantity), 2 used Map(&Quantity) }
+    RESOURCE_QUOTA {
+        1 metadata One(&OBJECT_META), 2 spec One(&RESOURCE_QUOTA_SPEC), 3 status One(&RESOURCE_QUOTA_STATUS),
+    }
+    LIMIT_RANGE_ITEM {
+        1 type SetText, 2 max Map(&Quantity), 3 min Map(&Quantity), 4 default Map(&Quantity),
+        5 defaultRequest Map(&Quantity), 6 maxLimitRequestRatio Map(&Quantity),
+    }
+    LIMIT_RANGE_SPEC { 1 limits Many(&One(&LIMIT_RANGE_ITEM)) }
+    LIMIT_RANGE { 1 metadata One(&OBJECT_META), 2 spec One(&LIMIT_RANGE_SPEC) }
+    POLICY_RULE {
+        1 verbs Many(&Text), 2 apiGroups Many(&Text), 3 resources Many(&Text), 4 resourceNames Many(&Text),
+        5 nonResourceURLs Many(&Text),
+    }
+    ROLE { 1 metadata One(&OBJECT_META), 2 rules Many(&One(&POLICY_RULE)) }
+    AGGREGATION_RULE { 1 clusterRoleSelectors Many(&One(&LABEL_SELECTOR)) }
+    CLUSTER_ROLE {
+        1 metadata One(&OBJECT_META), 2 rules Many(&One(&POLICY_RULE)), 3 aggregationRule One(&AGGREGATION_RULE),
+    }
     SUBJECT { 1 kind SetText, 2 apiGroup Text, 3 name SetText, 4 namespace Text }
     ROLE_REF { 1 apiGroup SetText, 2 kind SetText, 3 name SetText }
     ROLE_BINDING { 1 metadata One(&OBJECT_META), 2 subjects Many(&One(&SUBJECT)), 3 roleRef One(&ROLE_REF) }
@@ -139,6 +161,17 @@ messages! {
     SELF_SUBJECT_ACCESS_REVIEW {
         1 metadata One(&OBJECT_META), 2 spec One(&SELF_SUBJECT_ACCESS_REVIEW_SPEC),
         3 status One(&SUBJECT_ACCESS_REVIEW_STATUS),
+    }
+    SELF_SUBJECT_RULES_REVIEW_SPEC { 1 namespace Text }
+    RESOURCE_RULE { 1 verbs Many(&Text), 2 apiGroups Many(&Text), 3 resources Many(&Text), 4 resourceNames Many(&Text) }
+    NON_RESOURCE_RULE { 1 verbs Many(&Text), 2 nonResourceURLs Many(&Text) }
+    SUBJECT_RULES_REVIEW_STATUS {
+        1 resourceRules Many(&One(&RESOURCE_RULE)), 2 nonResourceRules Many(&One(&NON_RESOURCE_RULE)),
+        3 incomplete SetFlag, 4 evaluationError Text,
+    }
+    SELF_SUBJECT_RULES_REVIEW {
+        1 metadata One(&OBJECT_META), 2 spec One(&SELF_SUBJECT_RULES_REVIEW_SPEC),
+        3 status One(&SUBJECT_RULES_REVIEW_STATUS),
     }
     USER_INFO { 1 username Text, 2 uid Text, 3 groups Many(&Text), 4 extra Map(&Many(&Text)) }
     SELF_SUBJECT_REVIEW_STATUS { 1 userInfo One(&USER_INFO) }

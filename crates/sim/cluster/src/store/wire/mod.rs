@@ -40,6 +40,7 @@ enum Fault {
 /// The table of a built-in kind, or of a document that clients send to the server.
 pub(super) fn table(kind: &str) -> Option<&'static Message> {
     Some(match kind {
+        "ClusterRole" => &kinds::CLUSTER_ROLE,
         "ClusterRoleBinding" => &kinds::CLUSTER_ROLE_BINDING,
         "ConfigMap" => &kinds::CONFIG_MAP,
         "DeleteOptions" => &meta::DELETE_OPTIONS,
@@ -47,12 +48,17 @@ pub(super) fn table(kind: &str) -> Option<&'static Message> {
         "EndpointSlice" => &kinds::ENDPOINT_SLICE,
         "Event" => &kinds::EVENT,
         "Lease" => &kinds::LEASE,
+        "LimitRange" => &kinds::LIMIT_RANGE,
         "Namespace" => &kinds::NAMESPACE,
         "Node" => &kinds::NODE,
         "Pod" => &pods::POD,
+        "ReplicaSet" => &pods::REPLICA_SET,
+        "ResourceQuota" => &kinds::RESOURCE_QUOTA,
+        "Role" => &kinds::ROLE,
         "RoleBinding" => &kinds::ROLE_BINDING,
         "Secret" => &kinds::SECRET,
         "SelfSubjectAccessReview" => &kinds::SELF_SUBJECT_ACCESS_REVIEW,
+        "SelfSubjectRulesReview" => &kinds::SELF_SUBJECT_RULES_REVIEW,
         "SelfSubjectReview" => &kinds::SELF_SUBJECT_REVIEW,
         "Service" => &kinds::SERVICE,
         "ServiceAccount" => &kinds::SERVICE_ACCOUNT,

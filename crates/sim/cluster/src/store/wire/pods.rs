@@ -229,5 +229,16 @@ messages! {
         5 unavailableReplicas Int, 9 terminatingReplicas SetInt, 6 conditions Keyed("type", &DEPLOYMENT_CONDITION),
         8 collisionCount SetInt,
     }
+    REPLICA_SET_CONDITION {
+        1 type SetText, 2 status SetText, 3 lastTransitionTime Time, 4 reason Text, 5 message Text,
+    }
+    REPLICA_SET_SPEC {
+        1 replicas SetInt, 4 minReadySeconds Int, 2 selector One(&LABEL_SELECTOR), 3 template One(&POD_TEMPLATE_SPEC),
+    }
+    REPLICA_SET_STATUS {
+        1 replicas SetInt, 2 fullyLabeledReplicas Int, 4 readyReplicas Int, 5 availableReplicas Int,
+        7 terminatingReplicas SetInt, 3 observedGeneration Int, 6 conditions Keyed("type", &REPLICA_SET_CONDITION),
+    }
+    REPLICA_SET { 1 metadata One(&OBJECT_META), 2 spec One(&REPLICA_SET_SPEC), 3 status One(&REPLICA_SET_STATUS) }
     DEPLOYMENT { 1 metadata One(&OBJECT_META), 2 spec One(&DEPLOYMENT_SPEC), 3 status One(&DEPLOYMENT_STATUS) }
 }
