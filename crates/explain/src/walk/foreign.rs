@@ -1,6 +1,7 @@
 //! Objects of other providers: what their conditions say.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use metal3_api::cluster::names::CONTROL_PLANE_GROUP;
 use metal3_api::meta::{Condition, ConditionStatus};
 use serde_json::Value;
 
@@ -14,10 +15,18 @@ use crate::values::{namespace_of, text};
 
 const PAUSED: &str = "Paused";
 
-/// The conditions by which providers report, those of a step before the summaries.
-const ORDER: [Bad; 5] = [
+/// The conditions by which providers report, those of a step before the summaries. Those that name a tenant or Kamaji are of its
+/// control plane, which has no summary before it is initialized.
+const ORDER: [Bad; 12] = [
     (PAUSED, ConditionStatus::True),
     ("DataSecretAvailable", ConditionStatus::False),
+    ("TenantControlPlaneCreated", ConditionStatus::False),
+    ("TenantControlPlaneAddressReady", ConditionStatus::False),
+    ("ControlPlaneEndpointPatched", ConditionStatus::False),
+    ("InfrastructureClusterPatched", ConditionStatus::False),
+    ("KamajiControlPlaneIsInitialized", ConditionStatus::False),
+    ("KubeadmResourcesCreated", ConditionStatus::False),
+    ("KamajiControlPlaneIsReady", ConditionStatus::False),
     ("Initialized", ConditionStatus::False),
     ("Available", ConditionStatus::False),
     ("Ready", ConditionStatus::False),
@@ -58,6 +67,9 @@ impl Walk<'_> {
             None if conditions.is_empty() && !is_ready(&object) => {
                 self.push(Link::plain(at, "has no conditions yet", Actor::System, cure));
             }
+            None if at.group == CONTROL_PLANE_GROUP && !is_initialized(&object, &conditions) => {
+                self.push(Link::plain(at, "is not initialized yet", Actor::System, cure));
+            }
             None => {}
         }
         Ok(None)
@@ -70,6 +82,19 @@ fn is_ready(object: &Value) -> bool {
     let is = |path| object.pointer(path).and_then(Value::as_bool) == Some(true);
     let has_addresses = object.pointer("/status/ipAddresses").is_some();
     is("/status/ready") || is("/status/initialization/provisioned") || has_addresses
+}
+
+/// Whether a control plane says in any version that it answers. A summary that is not bad says so, too.
+fn is_initialized(object: &Value, conditions: &[Condition]) -> bool {
+    let is = |path| object.pointer(path).and_then(Value::as_bool) == Some(true);
+    let summaries = ["Initialized", "Available", "Ready"];
+    let summed_up = conditions
+        .iter()
+        .any(|condition| summaries.contains(&condition.type_.as_str()));
+    summed_up
+        || is("/status/initialization/controlPlaneInitialized")
+        || is("/status/initialized")
+        || is("/status/ready")
 }
 
 /// Whether the object is a pool of the in-cluster IPAM provider without free addresses.

@@ -45,6 +45,32 @@ fn condition_without_message_or_reason_is_shown() {
     assert_end("cluster/edge", &control_plane(ready), end);
 }
 
+/// Until it is initialized, a control plane of Kamaji has conditions of its steps only.
+#[test]
+fn control_plane_without_a_summary_says_its_step() {
+    let status = |pending: &str| {
+        let at = |kind: &'static str| (kind, if kind == pending { "False" } else { "True" }, "Pending");
+        json!({ "ready": false, "conditions": conditions(&[
+            at("TenantControlPlaneCreated"), at("TenantControlPlaneAddressReady"), at("ControlPlaneEndpointPatched"),
+            at("InfrastructureClusterPatched"),
+        ]) })
+    };
+    let end = ("KubeadmControlPlane/edge Pending", State::Waiting);
+    for pending in ["TenantControlPlaneAddressReady", "InfrastructureClusterPatched"] {
+        let objects = control_plane(status(pending));
+        assert_end("cluster/edge", &objects, end);
+        let explanation = explained(&objects, "cluster/edge", None);
+        let title = &explanation.chain.last().unwrap().title;
+        assert!(title.contains(pending), "{title}");
+    }
+    let mut starting = control_plane(status(""));
+    let end = ("KubeadmControlPlane/edge is not initialized yet", State::Waiting);
+    assert_end("cluster/edge", &starting, end);
+    starting[1]["status"]["initialization"]["controlPlaneInitialized"] = json!(true);
+    let end = ("Cluster/edge waits for its control plane", State::Waiting);
+    assert_end("cluster/edge", &starting, end);
+}
+
 #[test]
 fn cluster_of_a_class_leads_to_its_topology() {
     let with = |conditions: Value| {
