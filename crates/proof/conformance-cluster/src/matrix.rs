@@ -5,7 +5,7 @@ use super::tolerance::TOLERANCES;
 use metal3_sim_cluster::TAKEN_AS_GIVEN;
 
 /// Features that are rejected with 501.
-const REFUSED: [&str; 10] = [
+const REFUSED: [&str; 9] = [
     "protobuf bodies of CustomResourceDefinitions, and fields of protobuf that the tables of the simulator lack",
     "server-side apply of CustomResourceDefinitions",
     "server-side apply of a Secret with `stringData`",
@@ -16,7 +16,6 @@ const REFUSED: [&str; 10] = [
     "other kinds of Kubernetes, including token reviews: there is no RBAC, and access reviews allow everything",
     "subresources of built-in kinds besides `status` and `scale`: no containers run, so that Pods have no logs",
     "kinds with a conversion webhook, until a function replaces the webhook",
-    "aggregated discovery",
     "YAML bodies, except for apply",
 ];
 

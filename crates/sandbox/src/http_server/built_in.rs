@@ -16,7 +16,8 @@ pub(super) type Column = (&'static str, i32, Cell);
 const AGE: Column = ("Age", 0, |object, now| {
     age(member(object, "/metadata/creationTimestamp"), now).into()
 });
-const CREATED_AT: Column = ("Created At", 0, |object, _| kept(object, "/metadata/creationTimestamp"));
+/// A time as it is, unlike an age.
+pub(super) const CREATED_AT: Column = ("Created At", 0, |object, _| kept(object, "/metadata/creationTimestamp"));
 
 macro_rules! path {
     ($pointer:literal) => {

@@ -50,7 +50,12 @@ impl<'a> Columns<'a> {
                 .iter()
                 .map(|(name, priority, _)| {
                     let format = if *name == "Name" { "name" } else { "" };
-                    json!({ "name": name, "type": "string", "format": format, "description": "", "priority": priority })
+                    let kind = if *name == built_in::CREATED_AT.0 {
+                        "date"
+                    } else {
+                        "string"
+                    };
+                    json!({ "name": name, "type": kind, "format": format, "description": "", "priority": priority })
                 })
                 .collect(),
         }
@@ -97,6 +102,7 @@ pub(super) fn table(columns: Columns<'_>, document: &Value, now: DateTime<Utc>, 
     let mut metadata = Map::new();
     for name in ["resourceVersion", "continue", "remainingItemCount"] {
         let found = document.get("metadata").and_then(|metadata| metadata.get(name));
+        let found = found.filter(|value| *value != "");
         metadata.extend(found.map(|value| (name.to_owned(), value.clone())));
     }
     json!({
@@ -110,7 +116,7 @@ fn row(columns: Columns<'_>, object: &Value, now: DateTime<Utc>, included: Inclu
     let name = columns.starts_with_name().then_some(name);
     let cells: Vec<Value> = name.into_iter().chain(columns.cells(object, now)).collect();
     let part = match included {
-        Included::None => return json!({ "cells": cells }),
+        Included::None => Value::Null,
         Included::Object => object.clone(),
         Included::Metadata => json!({
             "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
@@ -235,7 +241,7 @@ mod tests {
         let now = DateTime::from_timestamp(1_767_225_600 + 61, 0).unwrap();
         let columns = Columns::of(None, ("example.org", "v1", "things"));
         let table = table(columns, &host(), now, Included::None);
-        assert_eq!(table["rows"], json!([{ "cells": ["host-1", "61s"] }]));
+        assert_eq!(table["rows"], json!([{ "cells": ["host-1", "61s"], "object": null }]));
     }
 
     #[test]

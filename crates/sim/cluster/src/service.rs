@@ -12,7 +12,7 @@ use metal3_sim_faults::{Call, Fault};
 use serde_json::Value;
 
 use crate::cluster::Cluster;
-use crate::store::{Answer, Refusal, Request, Target};
+use crate::store::{Answer, GROUPS_MEDIA_TYPE, Refusal, Request, Target};
 use crate::stream::{Body, StreamFaults, events};
 
 type Response = ::http::Response<Body>;
@@ -82,11 +82,8 @@ impl ClientService {
         }
         Ok(match answer {
             Ok(Answer::Document { code, body, warnings }) => document(code, &body, &warnings),
-            Ok(Answer::Text(text)) => response(
-                200,
-                "text/plain",
-                Full::from(text).map_err(|never| match never {}).boxed_unsync(),
-            ),
+            Ok(Answer::Groups(groups)) => response(200, GROUPS_MEDIA_TYPE, text(groups.to_string())),
+            Ok(Answer::Text(plain)) => response(200, "text/plain", text(plain.to_owned())),
             Ok(Answer::Watch(watch)) => response(
                 200,
                 "application/json",
@@ -135,10 +132,7 @@ fn refused(refusal: &Refusal) -> Response {
 }
 
 fn document(code: u16, body: &Value, warnings: &[String]) -> Response {
-    let body = Full::from(body.to_string())
-        .map_err(|never| match never {})
-        .boxed_unsync();
-    let mut response = response(code, "application/json", body);
+    let mut response = response(code, "application/json", text(body.to_string()));
     for warning in warnings {
         let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = format!("299 - \"{quoted}\"").parse() {
@@ -146,6 +140,10 @@ fn document(code: u16, body: &Value, warnings: &[String]) -> Response {
         }
     }
     response
+}
+
+fn text(text: String) -> Body {
+    Full::from(text).map_err(|never| match never {}).boxed_unsync()
 }
 
 fn response(code: u16, media_type: &'static str, body: Body) -> Response {

@@ -63,6 +63,41 @@ async fn documents_describe_built_in_and_custom_kinds() {
 }
 
 #[tokio::test]
+async fn groups_are_discovered_in_one_document_by_clients_that_prefer_it() {
+    let cluster = Cluster::start(&Options::seeded(1));
+    cluster.install(&metal3_api::catalog::definitions()).unwrap();
+    let client = cluster.client("user");
+    let discover = async |path: &str, accept: &str| -> Value {
+        let request = Request::get(path).header("accept", accept).body(Vec::new()).unwrap();
+        client.request(request).await.unwrap()
+    };
+    let in_one = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+    let document = discover("/apis", in_one).await;
+    let groups = document["items"].as_array().unwrap();
+    let group = groups
+        .iter()
+        .find(|group| group["metadata"]["name"] == "metal3.io")
+        .unwrap();
+    let resources = group["versions"][0]["resources"].as_array().unwrap();
+    let hosts = resources
+        .iter()
+        .find(|one| one["resource"] == "baremetalhosts")
+        .unwrap();
+    let kind = json!({ "group": "metal3.io", "version": "v1alpha1", "kind": "BareMetalHost" });
+    assert_eq!((&hosts["responseKind"], &hosts["scope"]), (&kind, &json!("Namespaced")));
+    assert_eq!(hosts["subresources"][0]["subresource"], "status");
+    assert_eq!(
+        resources
+            .iter()
+            .filter(|one| one["resource"] == "baremetalhosts/status")
+            .count(),
+        0
+    );
+    assert_eq!(discover("/api", in_one).await["items"].as_array().unwrap().len(), 1);
+    assert_eq!(discover("/apis", "application/json").await["kind"], "APIGroupList");
+}
+
+#[tokio::test]
 async fn replicas_are_read_and_written_by_the_subresource() {
     let client = Cluster::start(&Options::seeded(1)).client("user");
     send(&client, Method::POST, DEPLOYMENTS, "application/json", &deployment())
@@ -124,6 +159,7 @@ async fn a_pod_without_a_node_has_an_empty_log_and_no_connections() {
         Err(400)
     );
     assert_eq!(get(&client, &format!("{pods}/b/log")).await, Err(404));
+    assert_eq!(get(&client, &format!("{pods}/a/log?container=none")).await, Err(400));
     let broken = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "c" },
         "spec": { "containers": [{ "name": "Upper", "image": "" }] },

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::builtin::is_built_in_group;
 use super::kind::Kind;
 use super::request::Request;
-use super::{Answer, Store};
+use super::{Answer, Store, aggregated};
 
 impl Store {
     /// Answers a discovery request; `None` for other paths.
@@ -16,7 +17,9 @@ impl Store {
             return None;
         }
         let parts: Vec<&str> = request.path.split('/').filter(|part| !part.is_empty()).collect();
+        let is_aggregated = aggregated::is_wanted(&request.accept);
         let document = match parts.as_slice() {
+            ["api" | "apis"] if is_aggregated => return Some(Answer::Groups(self.aggregated(&parts))),
             // No definitions, in the binary form that clients ask for: those of version 3 are complete.
             ["openapi", "v2"] => return Some(Answer::Text("")),
             ["healthz" | "livez" | "readyz"] => return Some(Answer::Text("ok")),
@@ -48,6 +51,25 @@ impl Store {
             _ => return None,
         };
         Some(Answer::ok(document))
+    }
+
+    /// The core group, or all others, in one document.
+    fn aggregated(&self, parts: &[&str]) -> Value {
+        let group = |name: &str, versions: &[&str]| {
+            let documents = versions
+                .iter()
+                .map(|version| self.resources(name, version).unwrap_or_default());
+            let versions: Vec<(&str, Value)> = versions.iter().copied().zip(documents).collect();
+            aggregated::group(name, &versions, !is_built_in_group(name))
+        };
+        aggregated::list(match parts {
+            ["api"] => vec![group("", &["v1"])],
+            _ => self
+                .groups()
+                .iter()
+                .map(|(name, versions)| group(name, versions))
+                .collect(),
+        })
     }
 
     /// Groups other than the core one, with their versions.

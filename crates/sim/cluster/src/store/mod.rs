@@ -5,6 +5,7 @@
 //! and stale reads need. No I/O, no clock, no tasks; names and uids follow from the seed.
 
 mod admission;
+mod aggregated;
 mod apply;
 mod builtin;
 mod collect;
@@ -44,6 +45,7 @@ use serde_json::Value;
 
 pub use admission::{Admission, Denial, Operation};
 pub use admission::{Convert, Mutate, Validate};
+pub(crate) use aggregated::MEDIA_TYPE as GROUPS_MEDIA_TYPE;
 pub use builtin::TAKEN_AS_GIVEN;
 pub use owners::{Access, May};
 pub use refusal::Refusal;
@@ -85,6 +87,8 @@ pub(crate) enum Answer {
         body: Value,
         warnings: Vec<String>,
     },
+    /// All groups in one document.
+    Groups(Value),
     /// Plain text.
     Text(&'static str),
     /// A stream of events.

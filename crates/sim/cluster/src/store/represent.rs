@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Store;
+use super::object::as_map;
 use super::refusal::Refusal;
 use super::request::Call;
 
@@ -70,10 +71,14 @@ impl Store {
     pub(super) fn represented_list(
         &self,
         call: &Call<'_>,
-        metadata: Value,
+        mut metadata: Value,
         items: Vec<Value>,
     ) -> Result<Value, Refusal> {
         let form = form(&call.request.accept, true)?;
+        if form == Form::Whole && call.kind.is_custom() {
+            // Of these kinds the server writes it for the last page, too.
+            as_map(&mut metadata).entry("continue").or_insert_with(|| "".into());
+        }
         let (api_version, kind) = match form {
             Form::Whole => (
                 call.kind.api_version(&call.target.version),

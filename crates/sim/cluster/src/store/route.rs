@@ -100,6 +100,16 @@ impl Store {
             ));
         }
         if call.target.subresource == "log" {
+            let container = call.request.option("container");
+            let kinds = ["initContainers", "containers", "ephemeralContainers"];
+            let lists = kinds.iter().filter_map(|kind| pod.get("spec")?.get(*kind)?.as_array());
+            let is_known = lists
+                .flatten()
+                .any(|one| one.get("name").is_some_and(|name| name == container));
+            if !container.is_empty() && !is_known {
+                let why = format!("container {container} is not valid for pod {name}");
+                return Err(Refusal::bad_request(why));
+            }
             return Ok(Answer::Text(""));
         }
         Err(Refusal::bad_request(format!(
