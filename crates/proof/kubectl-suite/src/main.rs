@@ -6,6 +6,7 @@
 mod normal;
 mod real;
 mod recorded;
+mod request;
 mod run;
 mod schemas;
 mod script;
@@ -24,6 +25,7 @@ use serde_json::{Value, json};
 
 use real::Real;
 use recorded::{Listed, differences, parsed, written};
+use request::Sender;
 use run::{Outputs, Place};
 use script::Script;
 use tutorial::Terminal;
@@ -174,13 +176,14 @@ fn terminal(arguments: &Arguments) -> Result<Terminal> {
     })
 }
 
-fn place(arguments: &Arguments, kubeconfig: Value, clock: &Arc<dyn Clock>) -> Result<Place> {
+async fn place(arguments: &Arguments, kubeconfig: Value, clock: &Arc<dyn Clock>) -> Result<Place> {
     if arguments.home.exists() {
         std::fs::remove_dir_all(&arguments.home)?;
     }
     Ok(Place {
         programs: arguments.programs.clone(),
         home: std::path::absolute(&arguments.home)?,
+        sender: Sender::of(&kubeconfig).await?,
         kubeconfig,
         clock: Arc::clone(clock),
     })
@@ -201,7 +204,7 @@ async fn record(
         std::fs::write(path, schemas::read(&real).await?).with_context(|| path.display().to_string())?;
     }
     let config: Value = serde_saphyr::from_str(&std::fs::read_to_string(kubeconfig)?)?;
-    let outputs = outputs(place(arguments, config, clock)?, scripts).await?;
+    let outputs = outputs(place(arguments, config, clock).await?, scripts).await?;
     for (name, outputs) in &outputs {
         let path = recorded_path(arguments, name);
         std::fs::write(&path, written(outputs)).with_context(|| path.display().to_string())?;
@@ -222,7 +225,7 @@ async fn compare(arguments: &Arguments, scripts: Vec<Script>, clock: &Arc<dyn Cl
         "users": [{ "name": "admin", "user": {} }],
         "contexts": [{ "name": "sandbox", "context": { "cluster": "sandbox", "user": "admin" } }],
     });
-    let outputs = outputs(place(arguments, config, clock)?, scripts).await?;
+    let outputs = outputs(place(arguments, config, clock).await?, scripts).await?;
     let (mut found, mut count) = (Vec::new(), 0_usize);
     let listed = listed(arguments)?;
     for (name, outputs) in &outputs {

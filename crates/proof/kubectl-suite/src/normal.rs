@@ -29,6 +29,8 @@ const RULES: &[(&str, &str)] = &[
     (r#"("?[rR]esource ?[vV]ersion"?: *)"?\d+"?"#, "${1}VERSION"),
     (r"\bfor \d+s\b", "for AGE"),
     (r"(?m)(^|[ \t(])(\d+[smhd]){1,2}( ago)?\b", "${1}AGE${3}"),
+    // A cell of a table.
+    (r#"(?m)^( +)"(\d+[smhd]){1,2}"(,?)$"#, "${1}\"AGE\"${3}"),
     (r"/\S*/(LIVE|MERGED)-\d+", "/$1"),
     (r"/\S*/kubectl-edit-\d+\.yaml", "/EDITED.yaml"),
     (r"\b10\.96\.\d+\.\d+\b", "SERVICE-ADDRESS"),
@@ -98,6 +100,8 @@ mod tests {
                 "--- /LIVE/v1.ConfigMap.a\tTIME",
             ),
             ("waiting for 3s", "waiting for AGE"),
+            ("[\n  \"5m3s\",\n  1\n]", "[\n  \"AGE\",\n  1\n]"),
+            ("{\"cpu\":\"200m\"}", "{\"cpu\":\"200m\"}"),
             ("replicas: 5", "replicas: 5"),
             ("is invalid:\n* c\n* b\nend\n* a\n", "is invalid:\n* b\n* c\nend\n* a\n"),
         ] {

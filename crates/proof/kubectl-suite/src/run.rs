@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, channel};
 use std::thread::{JoinHandle, spawn};
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 
 use crate::normal::normal;
 use crate::recorded::session;
-use crate::script::{Call, Script, words};
+use crate::request::Sender;
+use crate::script::{Call, REQUEST, Script, words};
 
 /// The longest call.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -27,6 +28,8 @@ pub(crate) struct Place {
     pub(crate) home: PathBuf,
     /// The kubeconfig of the server.
     pub(crate) kubeconfig: Value,
+    /// Sends requests to the server.
+    pub(crate) sender: Sender,
     /// The clock of the limit of a call.
     pub(crate) clock: Arc<dyn Clock>,
 }
@@ -43,7 +46,7 @@ impl Place {
         let created = self.finish(
             &home,
             &words(&format!("kubectl create namespace {}", script.name))?,
-            &Call::none(),
+            &Call::default(),
         )?;
         ensure!(created.1.contains("created"), "{}: {}", script.name, created.2);
         let mut outputs = Outputs::new();
@@ -61,7 +64,7 @@ impl Place {
         std::fs::create_dir_all(&self.home)?;
         std::fs::write(self.home.join("kubeconfig"), self.kubeconfig.to_string())?;
         let line = words("kubectl api-resources -o name")?;
-        let (code, _, stderr) = self.finish(&self.home, &line, &Call::none())?;
+        let (code, _, stderr) = self.finish(&self.home, &line, &Call::default())?;
         ensure!(code == Some(0), "kubectl api-resources: {stderr}");
         Ok(())
     }
@@ -105,6 +108,10 @@ impl Place {
 
     /// Runs a command line to its end, or until it printed the lines that the call wants.
     fn finish(&self, home: &Path, words: &[String], call: &Call) -> Result<(Option<i32>, String, String)> {
+        if words.first().is_some_and(|word| word == REQUEST) {
+            let meanwhile = || self.meanwhile(home, call);
+            return Ok((Some(0), self.sender.run(words, call, meanwhile)?, String::new()));
+        }
         let mut child = self.command(home, words, call)?.spawn()?;
         if let Some(mut stdin) = child.stdin.take() {
             // A program that does not read it closes the pipe.
@@ -130,6 +137,14 @@ impl Place {
         Ok((code, stdout, stderr))
     }
 
+    /// Runs what a call wants after its first line.
+    fn meanwhile(&self, home: &Path, call: &Call) -> Result<()> {
+        if !call.meanwhile.is_empty() {
+            self.finish(home, &words(&call.meanwhile)?, &Call::default())?;
+        }
+        Ok(())
+    }
+
     fn follow(
         &self,
         home: &Path,
@@ -144,8 +159,8 @@ impl Place {
                 Ok(line) => {
                     stdout += &line;
                     count = count.saturating_add(1);
-                    if count == 1 && !call.meanwhile.is_empty() {
-                        self.finish(home, &words(&call.meanwhile)?, &Call::none())?;
+                    if count == 1 {
+                        self.meanwhile(home, call)?;
                     }
                     if call.lines > 0 && count >= call.lines {
                         child.kill()?;
@@ -164,21 +179,8 @@ impl Place {
     }
 }
 
-impl Call {
-    /// A call without input.
-    fn none() -> Self {
-        Self {
-            run: String::new(),
-            input: String::new(),
-            edit: String::new(),
-            lines: 0,
-            meanwhile: String::new(),
-        }
-    }
-}
-
 /// Sends each line until the output ends, or the receiver is gone.
-fn send_lines(output: impl Read, to: &Sender<String>) -> String {
+fn send_lines(output: impl Read, to: &mpsc::Sender<String>) -> String {
     let mut reader = BufReader::new(output);
     let mut line = String::new();
     while reader.read_line(&mut line).is_ok_and(|read| read > 0) {

@@ -1,12 +1,15 @@
 //! Scripts: files of `e2e/kubectl`, each with calls that depend on each other in a namespace of their own.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
-/// The programs that a script may run.
-pub(crate) const PROGRAMS: [&str; 3] = ["kubectl", "clusterctl", "helm"];
+/// The programs that a script may run, and [requests](crate::request).
+pub(crate) const PROGRAMS: [&str; 4] = ["kubectl", "clusterctl", "helm", REQUEST];
+/// A request of this program.
+pub(crate) const REQUEST: &str = "request";
 
 /// A script.
 #[derive(Debug, PartialEq)]
@@ -18,7 +21,7 @@ pub(crate) struct Script {
 }
 
 /// A call of a program.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Call {
     /// The command line; words with spaces are in single quotes.
@@ -35,6 +38,15 @@ pub(crate) struct Call {
     /// A command line that runs after the first line of output.
     #[serde(default)]
     pub(crate) meanwhile: String,
+    /// Of these lists in the answer to a request, only the elements with these names are printed.
+    #[serde(default)]
+    pub(crate) only: BTreeMap<String, Vec<String>>,
+    /// These members of it are not printed.
+    #[serde(default)]
+    pub(crate) without: Vec<String>,
+    /// Whether a request sends its patch as a strategic one.
+    #[serde(default)]
+    pub(crate) strategic: bool,
 }
 
 impl Script {
@@ -43,6 +55,12 @@ impl Script {
         let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
         let name = path.file_stem().map(|name| name.to_string_lossy().into_owned());
         Self::parse(&name.unwrap_or_default(), &text).with_context(|| path.display().to_string())
+    }
+
+    /// The script of a text, for tests.
+    #[cfg(test)]
+    pub(crate) fn of(text: &str) -> Self {
+        Self::parse("a", text).unwrap()
     }
 
     fn parse(name: &str, text: &str) -> Result<Self> {
