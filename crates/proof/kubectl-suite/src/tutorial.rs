@@ -8,6 +8,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use regex::Regex;
@@ -21,6 +22,12 @@ const PROMPT: &str = "$ ";
 const DEMO: &str = "make demo";
 /// The last line before it only waits.
 const STARTED: &str = "Ctrl-C";
+
+/// A command that only reads.
+const READ: &str = "kubectl get ";
+/// How often such a command runs again before its output is another one than that of the page.
+const ATTEMPTS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// A line of the page, or a command with its output.
 #[derive(Debug, PartialEq)]
@@ -56,7 +63,7 @@ pub(crate) fn run(page: &Path, terminal: &Terminal, write: bool) -> Result<bool>
             exports += &format!("{line}\n");
             Vec::new()
         } else {
-            terminal.output(&format!("{exports}{line}"))?
+            terminal.settled(&format!("{exports}{line}"), line, output)?
         };
         if compared(&printed) != compared(output) {
             found.push(format!(
@@ -117,6 +124,20 @@ impl Terminal {
         let text = String::from_utf8_lossy(&done.stdout);
         let lines = text.lines().filter(|line| !is_log(line));
         Ok(lines.map(|line| line.trim_end().to_owned()).collect())
+    }
+
+    /// What a command prints. A table of objects is printed again until it is that of the page, because the next thing that happens to
+    /// an object may be a moment away.
+    fn settled(&self, script: &str, line: &str, expected: &[String]) -> Result<Vec<String>> {
+        let mut printed = self.output(script)?;
+        for _ in 0..ATTEMPTS {
+            if !line.starts_with(READ) || compared(&printed) == compared(expected) {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+            printed = self.output(script)?;
+        }
+        Ok(printed)
     }
 
     /// Starts a command that goes on, and returns what it printed first.
