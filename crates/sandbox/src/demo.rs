@@ -101,7 +101,7 @@ fn ideas(flags: &Flags) -> [(&'static str, String); 3] {
 }
 
 /// Creates hosts and the reference cluster.
-async fn create(world: &World, hosts: u32) -> Result<()> {
+pub(super) async fn create(world: &World, hosts: u32) -> Result<()> {
     add_hosts(world, hosts).await?;
     let name = Variables::from([("CLUSTER_NAME".to_owned(), CLUSTER.to_owned())]);
     apply_text(world, TEMPLATE, &name).await

@@ -11,6 +11,8 @@ mod flags;
 mod http_server;
 mod installed;
 mod kubeconfig;
+#[cfg(test)]
+mod owner_walk;
 mod products;
 mod scenario;
 pub mod steps;
