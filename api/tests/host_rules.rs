@@ -441,7 +441,7 @@ fn data_image_is_served_and_its_url_is_checked() {
 }
 
 /// Each kind without a controller: a spec, and what its warning names.
-fn unserved() -> [(&'static str, Value, &'static str); 5] {
+fn unserved() -> [(&'static str, Value, &'static str); 4] {
     [
         (
             "BareMetalSwitch",
@@ -454,11 +454,6 @@ fn unserved() -> [(&'static str, Value, &'static str); 5] {
             "HostNetworkAttachment",
             json!({ "mode": "access", "nativeVLAN": 1 }),
             "no switch is configured",
-        ),
-        (
-            "HostUpdatePolicy",
-            json!({}),
-            "no setting and no firmware of a machine in use is changed",
         ),
     ]
 }
@@ -490,6 +485,7 @@ fn each_kind_of_the_group_without_a_controller_warns() {
         "HardwareData",
         "HostFirmwareComponents",
         "HostFirmwareSettings",
+        "HostUpdatePolicy",
         "PreprovisioningImage",
     ];
     let definitions = metal3_api::metal3::definitions();

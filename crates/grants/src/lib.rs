@@ -207,7 +207,8 @@ mod tests {
                 "dataimages",
                 "hardwaredata",
                 "hostfirmwarecomponents",
-                "hostfirmwaresettings"
+                "hostfirmwaresettings",
+                "hostupdatepolicies"
             ]
             .map(str::to_owned)
             .into()

@@ -70,6 +70,8 @@ pub enum Action {
     CreateFirmwareSchema(Box<FirmwareSchema>),
     /// Patches the owners of the HostFirmwareSettings, with the observed version as precondition.
     PatchFirmwareSettings(MergePatch),
+    /// Patches the owners of the HostUpdatePolicy, with the observed version as precondition.
+    PatchUpdatePolicy(MergePatch),
     /// Patches the status of the HostFirmwareSettings, with the observed version as precondition.
     ReportFirmwareSettings {
         /// The patch.
@@ -128,6 +130,7 @@ impl Action {
             self,
             Self::CreateFirmwareSchema(_)
                 | Self::PatchFirmwareSettings(_)
+                | Self::PatchUpdatePolicy(_)
                 | Self::ReportFirmwareSettings { .. }
                 | Self::PatchFirmwareComponents(_)
                 | Self::ReportFirmwareComponents { .. }
@@ -235,7 +238,7 @@ impl Request {
         match self {
             Self::Provision(_, transition) if transition.is_destructive() => Impact::Erases,
             // One that erases nothing boots the machine.
-            Self::Provision(_, Transition::Clean(_)) => Impact::Interrupts,
+            Self::Provision(_, Transition::Clean(_) | Transition::Service(_)) => Impact::Interrupts,
             Self::Power(_, power) if power.is_destructive() => Impact::Interrupts,
             Self::DeleteNode(_) => Impact::RemovesRecord,
             Self::CreateNode(_)
@@ -281,9 +284,9 @@ impl Request {
         }
     }
 
-    /// What it changes in the BIOS or the firmware, if it is a cleaning.
+    /// What it changes in the BIOS or the firmware, if it is a cleaning or a service.
     pub(crate) fn cleaning_order(&self) -> Option<CleaningOrder> {
-        let Self::Provision(node, transition @ Transition::Clean(steps)) = self else {
+        let Self::Provision(node, transition @ (Transition::Clean(steps) | Transition::Service(steps))) = self else {
             return None;
         };
         let (settings, files) = (bios::settings_of(steps), firmware::in_steps(steps));
@@ -312,6 +315,11 @@ impl Request {
     /// Whether it is a cleaning with steps.
     pub(crate) const fn is_cleaning(&self) -> bool {
         matches!(self, Self::Provision(_, Transition::Clean(_)))
+    }
+
+    /// Whether it is a cleaning or a service with steps.
+    pub(crate) const fn runs_steps(&self) -> bool {
+        matches!(self, Self::Provision(_, Transition::Clean(_) | Transition::Service(_)))
     }
 
     /// The node that it reboots.

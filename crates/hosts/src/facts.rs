@@ -12,7 +12,9 @@ use std::time::Duration;
 use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::meta::Time;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostFirmwareComponents, HostFirmwareSettings};
+use metal3_api::metal3::v1alpha1::{
+    BareMetalHost, HardwareData, HostFirmwareComponents, HostFirmwareSettings, HostUpdatePolicy,
+};
 use metal3_domain::ids::NodeUuid;
 use metal3_ironic::model::hardware::{BiosSetting, FirmwareComponent};
 use metal3_ironic::model::inventory::Inspection;
@@ -110,12 +112,16 @@ pub struct Facts<'a> {
     pub bios: Observed<&'a [BiosSetting]>,
     /// The disc of the host.
     pub disc: DiscFacts<'a>,
-    /// The last cleaning that this process ordered for the BIOS or the firmware of this node since the host entered its present state.
+    /// The last cleaning or service that this process ordered for the BIOS or the firmware of this node since the host entered its present state.
     pub cleaning_order: Option<CleaningOrder>,
     /// The HostFirmwareComponents with the host's name. Unreadable: what this process lacks to read them.
     pub firmware_components: Observed<&'a HostFirmwareComponents>,
     /// How fresh that observation is.
     pub firmware_components_freshness: HostFreshness,
+    /// The HostUpdatePolicy with the host's name.
+    pub update_policy: Observed<&'a HostUpdatePolicy>,
+    /// How fresh that observation is.
+    pub update_policy_freshness: HostFreshness,
     /// Why the HostFirmwareSettings or the HostFirmwareComponents, which a cache contains, could not be read in this reconcile.
     pub unreadable: Option<&'a str>,
     /// The firmware that Ironic reports, read since the last change of the node in this reconcile. Unreadable: why the read failed.

@@ -107,6 +107,10 @@ pub mod reason {
         pub(crate) DEPROVISIONING_COMPLETE = "DeprovisioningComplete";
         pub(crate) POWER_ON = "PowerOn";
         pub(crate) POWER_OFF = "PowerOff";
+        /// Event: the firmware of a running machine is changed at a reboot.
+        pub(crate) SERVICE_BEGUN = "ServiceBegun";
+        /// Event: a machine is started without the changes that its HostUpdatePolicy lets a reboot make.
+        pub(crate) SERVICE_SKIPPED = "ServiceSkipped";
         pub(crate) INVALID_ANNOTATION = "InvalidAnnotationValue";
         pub(crate) CREDENTIAL_ERROR = "BMCCredentialError";
         /// Event: the Secret with the login to the registry of the image is of another type.

@@ -20,6 +20,7 @@ role! {
         HardwareData: Get, List, Watch, Create, Patch;
         HostFirmwareComponents: Get, List, Watch, Patch, PatchStatus;
         HostFirmwareSettings: Get, List, Watch, Patch, PatchStatus;
+        HostUpdatePolicy: Get, List, Watch, Patch;
         FirmwareSchema: Create;
         DataImage: Get, List, Watch, Patch, PatchStatus;
         PreprovisioningImage: Get, List, Watch, Create, Patch;
@@ -37,6 +38,7 @@ role! {
         HardwareData: Delete;
         HostFirmwareComponents: Delete;
         HostFirmwareSettings: Delete;
+        HostUpdatePolicy: Delete;
     }
 }
 
@@ -91,7 +93,6 @@ role! {
         HostClaim: List;
         HostDeployPolicy: List;
         HostNetworkAttachment: List;
-        HostUpdatePolicy: List;
         PreprovisioningImage: Get, List, Watch, Patch, PatchStatus;
     }
 }

@@ -3,7 +3,7 @@
 use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::{
     BareMetalHost, BareMetalSwitch, FirmwareSchema, HardwareData, HostClaim, HostDeployPolicy, HostNetworkAttachment,
-    HostUpdatePolicy, PreprovisioningImage,
+    PreprovisioningImage,
 };
 
 use serde_json::Value;
@@ -23,7 +23,6 @@ pub(crate) fn findings(objects: &Objects, given: &[Given]) -> Vec<Finding> {
         let what = "is served with --build-preprov-image only; without that flag it stays as it is";
         Finding::new(Decision::Go, name::<PreprovisioningImage>(document), what, "").row("agent-image-builder")
     }));
-    findings.extend(each::<HostUpdatePolicy>(objects, Decision::Go, ""));
     findings.extend(each::<HostDeployPolicy>(objects, Decision::Go, ""));
     findings.extend(each::<HostNetworkAttachment>(objects, Decision::Go, ""));
     let mut networking = given

@@ -18,7 +18,7 @@ use metal3_domain::image::{ImageError, ImageField, check_host_image, check_url};
 
 use super::v1alpha1::{
     BMCEventSubscription, BareMetalHost, BareMetalSwitch, DataImage, HostClaim, HostDeployPolicy,
-    HostFirmwareComponents, HostNetworkAttachment, HostUpdatePolicy, Image, RebootRequest, reboot_annotations,
+    HostFirmwareComponents, HostNetworkAttachment, Image, RebootRequest, reboot_annotations,
 };
 use crate::meta::SecretReference;
 use crate::rules::{FieldPath, Findings, Reviewer};
@@ -35,7 +35,6 @@ pub fn reviewers() -> Vec<Reviewer> {
         Reviewer::of::<HostDeployPolicy>(),
         Reviewer::of::<HostFirmwareComponents>(),
         Reviewer::of::<HostNetworkAttachment>(),
-        Reviewer::of::<HostUpdatePolicy>(),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! Kinds without rules that no controller of this program serves, or only one with a setting: each request that writes their spec gets a warning.
 
-use crate::metal3::v1alpha1::{BareMetalSwitch, HostDeployPolicy, HostUpdatePolicy};
+use crate::metal3::v1alpha1::{BareMetalSwitch, HostDeployPolicy};
 use crate::rules::{AdmissionRules, Rule, Unserved};
 
 macro_rules! unserved {
@@ -15,5 +15,4 @@ macro_rules! unserved {
 unserved! {
     BareMetalSwitch: Unserved::without("IRONIC_NETWORKING_ENABLED", "no switch is configured");
     HostDeployPolicy: Unserved::by_host_operator("no HostClaim is served");
-    HostUpdatePolicy: Unserved::by_host_operator("no setting and no firmware of a machine in use is changed");
 }

@@ -264,6 +264,8 @@ pub(super) const ROWS: &[Row] = &[
         "The machine is powered off",
         "As `spec.online`, a reboot or a deletion requests.",
     ),
+    super::services::BEGUN,
+    super::services::SKIPPED,
     warning([
         "InvalidAnnotationValue",
         "An annotation cannot be read",
@@ -345,7 +347,7 @@ pub(super) const ROWS: &[Row] = &[
         "ServicingError",
         "Servicing failed",
         "A change of firmware or BIOS of a machine in use failed.",
-        "See `status.errorMessage`; revert the change, or repair the machine.",
+        "See `status.errorMessage`; take the change back, or repair the machine and reboot the host: the next reboot repeats it.",
     ]),
     passes(
         "WaitingForIronic",

@@ -15,6 +15,7 @@ mod machines;
 mod process;
 mod remediation;
 mod row;
+mod services;
 mod settings;
 mod shared;
 mod subscriptions;

@@ -11,3 +11,11 @@ pub struct AgentImage<'a> {
     /// Why the API server refused to create or change it some minutes ago at most.
     pub refused: Option<&'a str>,
 }
+
+impl<'a> AgentImage<'a> {
+    /// What was observed of the object, and of its last change.
+    #[must_use]
+    pub const fn new(object: Observed<&'a PreprovisioningImage>, refused: Option<&'a str>) -> Self {
+        Self { object, refused }
+    }
+}

@@ -44,6 +44,8 @@ pub enum Read {
     ReportedVersions,
     /// The HostFirmwareSettings of the host.
     FirmwareSettings,
+    /// The HostUpdatePolicy of the host.
+    UpdatePolicy,
     /// The BIOS settings of the node.
     Bios,
     /// The same, for a report only: a failure is no failure of the host.
@@ -89,6 +91,7 @@ impl Read {
             | Self::FirmwareComponents
             | Self::ReportedVersions
             | Self::FirmwareSettings
+            | Self::UpdatePolicy
             | Self::ReportedBios
             | Self::Slot => None,
         }

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use metal3_domain::ids::NodeUuid;
+use metal3_ironic::calls::provision::Step;
 use metal3_ironic::model::node::Node;
 use serde_json::Value;
 
-use crate::node::firmware::Files;
+use crate::node::bios;
+use crate::node::firmware::{self, Files};
 
 /// Reports about the present generation of an object that the API server refused.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -58,7 +60,7 @@ impl NodeMark {
     }
 }
 
-/// A cleaning for the settings of the BIOS or updates of the firmware.
+/// A cleaning or a service for the settings of the BIOS or updates of the firmware.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CleaningOrder {
     /// The node.
@@ -75,7 +77,18 @@ pub struct CleaningOrder {
     pub progress: CleaningProgress,
 }
 
-/// What is known of a cleaning.
+impl CleaningOrder {
+    /// Whether these steps are those of the order, and not of another client.
+    #[must_use]
+    pub fn is_of_steps(&self, steps: &[Step]) -> bool {
+        let settings = bios::settings_of(steps).unwrap_or_default();
+        !steps.is_empty()
+            && self.settings.keys().eq(settings.keys())
+            && self.files.is_subset(&firmware::in_steps(steps))
+    }
+}
+
+/// What is known of a cleaning or a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CleaningProgress {
     /// No response arrived.

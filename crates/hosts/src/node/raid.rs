@@ -228,7 +228,7 @@ pub fn may_have_software(node: &Node) -> bool {
 /// Whether the cleaning that is under way makes volumes.
 #[must_use]
 pub fn is_made_now(node: &Node) -> bool {
-    let mut steps = node.cleaning_steps().iter();
+    let mut steps = node.steps_under_way().iter();
     steps.any(|step| step.interface == INTERFACE && step.step == CREATION)
 }
 

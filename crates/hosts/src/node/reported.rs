@@ -13,6 +13,17 @@ pub(super) const CHANGE_DETECTED: &str = "ChangeDetected";
 /// Condition: the machine can be as it is asked to be.
 pub(super) const VALID: &str = "Valid";
 
+/// When what is asked for is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// Now, while the host is prepared.
+    Now,
+    /// When the host is rebooted, as its HostUpdatePolicy allows.
+    Rebooted,
+    /// When the host is prepared the next time.
+    Prepared,
+}
+
 /// A kind whose status reports what Ironic has of a machine.
 pub trait Reported: Kind {
     /// The conditions.

@@ -27,6 +27,7 @@ use crate::node::{Agent, BmcEndpoint};
 use crate::plan::deletion::failed_removals;
 use crate::plan::planner::{Decision, PlanResult, Planner, document};
 use crate::plan::secrets::{AGENT_NETWORK_FIELD, require_labelled};
+use crate::plan::service_policy;
 
 /// The annotation of an image that this program builds. Who builds an image is decided once, when it is created.
 pub(crate) const OWN_BUILDER: &str = "capm3";
@@ -129,6 +130,10 @@ fn wanted(planner: &Planner<'_>) -> Option<(PreprovisioningImageSpec, Profile)> 
         State::Inspecting => spec.inspection_mode != Some(InspectionMode::Fast),
         State::Deprovisioning => spec.automated_cleaning_mode != Some(AutomatedCleaningMode::Disabled),
         State::Preparing | State::Available | State::Ready | State::Provisioning => true,
+        State::Provisioned | State::ExternallyProvisioned => {
+            let node = planner.facts.own_node();
+            node.is_some_and(|(node, _)| service_policy::is_left(planner, node))
+        }
         _ => false,
     };
     if !is_needed {

@@ -15,9 +15,10 @@ use metal3_runtime::work::Next;
 use crate::action::Action;
 use crate::facts::Read;
 use crate::names::components_reason::VALIDATION_FAILED;
-use crate::node::firmware::{self, Machine, Order};
+use crate::node::firmware::{self, Machine, Order, When};
 use crate::plan::planner::{Decision, PlanResult, Planner, document};
 use crate::plan::reported_node::reported_node;
+use crate::plan::service_policy;
 use crate::plan::settings_report::with_recheck;
 
 /// How often firmware that could not be read is read again: nothing reports that Ironic can read it.
@@ -28,6 +29,15 @@ const RECHECK: Duration = Duration::from_mins(5);
 fn subject<'a>(planner: &Planner<'a>) -> Option<(&'a HostFirmwareComponents, &'a Node)> {
     let object = planner.facts.firmware_components.clone().into_present()?;
     Some((object, reported_node(planner, &object.metadata)?))
+}
+
+/// When updates that are due are made, for a host in this state.
+fn when(planner: &Planner<'_>, state: &State) -> When {
+    match state {
+        State::Inspecting | State::MatchProfile | State::Preparing | State::Available | State::Ready => When::Now,
+        state if service_policy::makes_updates(planner, state) => When::Rebooted,
+        _ => When::Prepared,
+    }
 }
 
 /// Requires the firmware of the machine when a report about it is due.
@@ -42,7 +52,9 @@ pub(crate) fn require_versions(planner: &mut Planner<'_>) -> PlanResult<()> {
     // The end of the order is compared with the versions of before it. One that cannot be written is not read for.
     let is_open = Order::of(object).is_open();
     let is_writable = firmware::owned(object, planner.host()).is_none() && !planner.facts.is_firmware_status_refused;
-    if is_unread && is_writable && !is_open && !firmware::is_current(object, node) {
+    let is_outdated =
+        !firmware::is_current(object, node) || firmware::is_reported_otherwise(object, when(planner, planner.state()));
+    if is_unread && is_writable && !is_open && is_outdated {
         return Err(Decision::read(Read::ReportedVersions));
     }
     planner.has_new_updates = has_new_updates(planner);
@@ -96,18 +108,13 @@ pub(crate) fn add(planner: &Planner<'_>, actions: &mut Vec<Action>, next: Next) 
     if Order::of(object).is_open() {
         return next;
     }
-    let state = match planner.draft.status.provisioning.state {
-        State::Inspecting | State::MatchProfile | State::Preparing | State::Available | State::Ready => {
-            firmware::State::Prepared
-        }
-        _ => firmware::State::InUse,
-    };
+    let when = when(planner, &planner.draft.status.provisioning.state);
     let machine = Machine {
         node,
         components,
         hosts: &planner.facts.settings.image_hosts,
     };
-    let report = firmware::status(object, machine, state, planner.facts.now);
+    let report = firmware::status(object, machine, when, planner.facts.now);
     let mut changed = object.clone();
     changed.status = report.status;
     let patch = status_patch(object, &changed);

@@ -28,9 +28,11 @@ mod restore;
 pub(crate) mod rules;
 mod safety;
 mod secrets;
+mod service_policy;
 mod settings_report;
 pub mod state;
 mod status;
+mod update_policy;
 pub(crate) mod wait;
 
 use std::collections::BTreeSet;
@@ -116,6 +118,7 @@ impl Planner<'_> {
                 let next = self.recheck_stale_node(next);
                 let next = settings_report::add(&self, &mut actions, next);
                 let next = components_report::add(&self, &mut actions, next);
+                update_policy::add(&self, &mut actions);
                 return Plan {
                     actions,
                     status: outage::change(&self).map(|patch| patch.with_precondition(&self.version)),
@@ -247,6 +250,7 @@ impl Planner<'_> {
         let mut actions = std::mem::take(&mut self.actions);
         let next = settings_report::add(&self, &mut actions, next);
         let next = components_report::add(&self, &mut actions, next);
+        update_policy::add(&self, &mut actions);
         actions.extend(self.counts.into_iter().map(Action::Count));
         actions.extend(release_slot);
         Plan {

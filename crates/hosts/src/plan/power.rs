@@ -126,6 +126,18 @@ pub(crate) fn record_power_state(planner: &mut Planner<'_>, node: &Node) -> Opti
     now
 }
 
+/// Whether a running machine is to be switched on now, which nothing delays.
+pub(crate) fn is_to_start(planner: &mut Planner<'_>, node: &Node) -> PlanResult<bool> {
+    let host = planner.host();
+    let is_wanted = host.spec.online && host.reboot_requests().next().is_none();
+    if record_power_state(planner, node) != Some(false) || !is_wanted {
+        return Ok(false);
+    }
+    require_end_of_switching(planner, node)?;
+    retry(planner, node, true, ON_FAILED)?;
+    Ok(true)
+}
+
 pub(crate) fn reconcile(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     let now = record_power_state(planner, node);
     if now == Some(true) {
@@ -218,6 +230,8 @@ fn power_off(planner: &mut Planner<'_>, node: &Node, reboots: &Reboots) -> PlanR
         "spec.online is false"
     };
     request_disruptive(planner, node, Request::Power(node.uuid.clone(), power), why)?;
+    // A service that failed is repeated when the machine is started again.
+    status::clear_kind(&mut planner.draft.status, ErrorType::Servicing);
     planner.record_event(reason::POWER_OFF, "Host is powered off");
     planner.count(Count::Power { on: false });
     Ok(Decision::Wait(wait::on_node("Ironic is changing the power state")))

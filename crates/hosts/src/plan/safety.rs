@@ -34,7 +34,7 @@ pub(crate) fn request_disruptive(
 ) -> PlanResult<()> {
     let impact = request.impact();
     match &request {
-        Request::Provision(_, Transition::Clean(steps)) => {
+        Request::Provision(_, Transition::Clean(steps) | Transition::Service(steps)) => {
             require_none_left(planner, node, &firmware::first_in(steps))?;
         }
         Request::Provision(_, Transition::Provide | Transition::Deploy { .. }) => {
@@ -97,6 +97,7 @@ pub(crate) fn require_live(planner: &Planner<'_>, wanted: &[Read]) -> PlanResult
     let is_missing = |read: &Read| match read {
         Read::Host => planner.facts.host_freshness < HostFreshness::Live && planner.rules.read_host_first(),
         Read::FirmwareSettings => planner.facts.firmware_settings_freshness < HostFreshness::Live,
+        Read::UpdatePolicy => planner.facts.update_policy_freshness < HostFreshness::Live,
         Read::FirmwareComponents => planner.facts.firmware_components_freshness < HostFreshness::Live,
         _ => !is_node_live && planner.rules.read_node_first(),
     };

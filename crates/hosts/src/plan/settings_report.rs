@@ -15,9 +15,10 @@ use metal3_runtime::work::{Next, WaitingOn};
 use crate::action::Action;
 use crate::facts::Read;
 use crate::names::settings_reason::VALIDATION_FAILED;
-use crate::node::bios;
+use crate::node::bios::{self, When};
 use crate::plan::planner::{Decision, PlanResult, Planner, document};
 use crate::plan::reported_node::reported_node;
+use crate::plan::service_policy;
 use crate::plan::wait;
 
 /// How often settings that could not be read are read again: nothing reports that Ironic can read them.
@@ -44,8 +45,8 @@ pub(crate) fn require_settings(planner: &mut Planner<'_>) -> PlanResult<()> {
         Observed::Unknown(UnknownReason::NotRead | UnknownReason::NotListed)
     );
     let is_owned = bios::owned(settings, planner.host()).is_none();
-    // The program may have ended between the end of the preparation and its report.
-    let is_left = !is_prepared(planner.state()) && bios::is_reported_as_applied(settings);
+    // The program may have ended between the end of the preparation and its report, or the policy was changed.
+    let is_left = bios::is_reported_otherwise(settings, when(planner, planner.state()));
     if is_unread && is_owned && (is_left || !bios::is_current(settings, node)) {
         return Err(Decision::read(Read::ReportedBios));
     }
@@ -53,9 +54,13 @@ pub(crate) fn require_settings(planner: &mut Planner<'_>) -> PlanResult<()> {
     Ok(())
 }
 
-/// Whether settings that differ are applied in this state.
-const fn is_prepared(state: &State) -> bool {
-    matches!(state, State::Preparing | State::Available | State::Ready)
+/// When settings that differ are applied, for a host in this state.
+fn when(planner: &Planner<'_>, state: &State) -> When {
+    match state {
+        State::Preparing | State::Available | State::Ready => When::Now,
+        state if service_policy::changes_settings(planner, state) => When::Rebooted,
+        _ => When::Prepared,
+    }
 }
 
 /// Whether the spec of the HostFirmwareSettings changed since their report, which this plan renews: what failed before may succeed
@@ -102,11 +107,10 @@ pub(crate) fn add(planner: &Planner<'_>, actions: &mut Vec<Action>, next: Next) 
         }
         Observed::Absent | Observed::Unknown(_) => return next,
     };
-    let is_prepared = is_prepared(&planner.draft.status.provisioning.state);
     let report = bios::status(
         (settings, planner.host(), node),
         reported,
-        is_prepared,
+        when(planner, &planner.draft.status.provisioning.state),
         planner.facts.now,
     );
     let mut changed = settings.clone();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use metal3_api::metal3::v1alpha1::{
-    BareMetalHost, FirmwareSchema, HardwareData, HostFirmwareComponents, HostFirmwareSettings,
+    BareMetalHost, FirmwareSchema, HardwareData, HostFirmwareComponents, HostFirmwareSettings, HostUpdatePolicy,
 };
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_runtime::cache::Key;
@@ -130,12 +130,19 @@ impl Executor<'_> {
             );
             let is_of_components = matches!(report, Action::ReportFirmwareComponents { .. });
             let is_of_disc = matches!(report, Action::ReportDisc { .. });
+            let is_of_policy = matches!(report, Action::PatchUpdatePolicy(_));
             match self.act(report, false, observed).await {
                 Err(Fault::Transient {
                     category: Category::FORBIDDEN,
                     ..
                 }) if is_of_disc => {
                     tracing::warn!(host = %self.key, "a report about its DataImage is not permitted; look at the roles")
+                }
+                Err(Fault::Transient {
+                    category: Category::FORBIDDEN,
+                    ..
+                }) if is_of_policy => {
+                    tracing::warn!(host = %self.key, "it may not be made an owner of its HostUpdatePolicy; look at the roles");
                 }
                 Err(Fault::Transient {
                     category: Category::FORBIDDEN,
@@ -255,6 +262,7 @@ impl Executor<'_> {
             action @ (Action::CreateFirmwareSchema(_)
             | Action::PatchFirmwareSettings(_)
             | Action::ReportFirmwareSettings { .. }) => self.report_settings(action, observed).await?,
+            Action::PatchUpdatePolicy(patch) => self.own_policy(patch, observed).await?,
             Action::RecordUpdates(patch) => return self.record_updates(patch, observed).await,
             action @ (Action::PatchFirmwareComponents(_) | Action::ReportFirmwareComponents { .. }) => {
                 self.report_components(action, observed).await?;
@@ -279,6 +287,15 @@ impl Executor<'_> {
             Action::ReleaseSlot => self.ironics.release_slot(self.key),
         }
         Ok(Outcome::Done)
+    }
+
+    async fn own_policy(&self, patch: MergePatch, observed: &mut Observations) -> Result<(), WriteError> {
+        let cache = &self.caches.update_policies;
+        let written = self.writer.patch::<HostUpdatePolicy>(cache, self.key, patch).await?;
+        if let Some(policy) = written.object() {
+            observed.set_update_policy(Some(policy), self.clock.monotonic());
+        }
+        Ok(())
     }
 
     /// Performs an action on the HostFirmwareSettings or their schema.

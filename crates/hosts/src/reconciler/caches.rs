@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Secret;
 use kube_core::PartialObjectMeta;
 use metal3_api::metal3::v1alpha1::{
-    BareMetalHost, HardwareData, HostFirmwareComponents, HostFirmwareSettings, PreprovisioningImage,
+    BareMetalHost, HardwareData, HostFirmwareComponents, HostFirmwareSettings, HostUpdatePolicy, PreprovisioningImage,
 };
 use metal3_runtime::cache::{SharedCache, SharedIndexes};
 use metal3_runtime::watch::{WatchConfig, WatchSet};
@@ -23,6 +23,8 @@ pub struct Caches {
     pub firmware_settings: SharedCache<HostFirmwareSettings>,
     /// HostFirmwareComponents.
     pub firmware_components: SharedCache<HostFirmwareComponents>,
+    /// HostUpdatePolicies.
+    pub update_policies: SharedCache<HostUpdatePolicy>,
     /// DataImages.
     pub data_images: DataImageCache,
     /// PreprovisioningImages; with `--build-preprov-image` only.
@@ -40,6 +42,7 @@ impl Caches {
             .whole(&self.hardware)
             .optional(&self.firmware_settings)
             .optional(&self.firmware_components)
+            .optional(&self.update_policies)
             .optional(&self.data_images)
             .metadata(&self.secrets)
     }

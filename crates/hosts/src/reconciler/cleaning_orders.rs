@@ -1,4 +1,4 @@
-//! The cleanings for settings of the BIOS and updates of the firmware that this process ordered.
+//! The cleanings and services for settings of the BIOS and updates of the firmware that this process ordered.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::node::firmware::{self, Files, Order};
 pub(super) struct CleaningOrders(Mutex<BTreeMap<Key, (Option<Monotonic>, CleaningOrder)>>);
 
 impl CleaningOrders {
-    /// Ironic accepted a cleaning, or it may have. `None`: it changes neither BIOS nor firmware, and is the
+    /// Ironic accepted a cleaning or a service, or it may have. `None`: it changes neither BIOS nor firmware, and is the
     /// last one.
     pub(super) fn begin(
         &self,
@@ -87,7 +87,7 @@ fn taken_up(observed: &Observations) -> Option<CleaningOrder> {
         return None;
     };
     let is_open = Order::of(object).is_open() && firmware::is_under_way(object, node);
-    let steps = node.cleaning_steps();
+    let steps = node.steps_under_way();
     (is_open && *freshness >= NodeFreshness::Current).then(|| CleaningOrder {
         node: node.uuid.clone(),
         settings: bios::settings_of(steps).unwrap_or_default(),
@@ -100,18 +100,15 @@ fn taken_up(observed: &Observations) -> Option<CleaningOrder> {
     })
 }
 
-/// Whether the node shows this cleaning, and not that of another client.
-fn is_shown(order: &CleaningOrder, node: &Node) -> bool {
-    let steps = node.cleaning_steps();
-    let settings = bios::settings_of(steps).unwrap_or_default();
-    !steps.is_empty() && order.settings.keys().eq(settings.keys()) && order.files.is_subset(&firmware::in_steps(steps))
-}
-
 /// What is known after this observation, which is newer than the order.
 fn progress(order: &CleaningOrder, node: &Node) -> CleaningProgress {
     match (order.progress, &node.provision_state) {
-        (CleaningProgress::Unconfirmed, S::Cleaning | S::CleanWait) if is_shown(order, node) => CleaningProgress::Begun,
-        (_, S::CleanFailed) => CleaningProgress::Failed,
+        (CleaningProgress::Unconfirmed, S::Cleaning | S::CleanWait | S::Servicing | S::ServiceWait)
+            if order.is_of_steps(node.steps_under_way()) =>
+        {
+            CleaningProgress::Begun
+        }
+        (_, S::CleanFailed | S::ServiceFailed) => CleaningProgress::Failed,
         (known, _) => known,
     }
 }
@@ -121,7 +118,11 @@ fn left(order: &CleaningOrder, node: &Node) -> Option<Files> {
     let known = order.left.clone();
     match (known, firmware::step_left(node)) {
         (_, Some(left)) => Some(left),
-        (Some(_), None) if node.provision_state == S::Cleaning && firmware::left(node).is_empty() => Some(Files::new()),
+        (Some(_), None)
+            if matches!(node.provision_state, S::Cleaning | S::Servicing) && firmware::left(node).is_empty() =>
+        {
+            Some(Files::new())
+        }
         (known, None) => known,
     }
 }
@@ -160,7 +161,7 @@ mod tests {
     fn order_without_a_response_has_begun_only_when_the_node_shows_it() {
         use CleaningProgress::{Begun, Failed, Unconfirmed};
         let own = json!([step("http://f/1")]);
-        let files = firmware::in_steps(shown("clean wait", own.clone(), json!([])).cleaning_steps());
+        let files = firmware::in_steps(shown("clean wait", own.clone(), json!([])).steps_under_way());
         assert_eq!(files.len(), 1);
         for (known, state, steps, now) in [
             (Unconfirmed, "manageable", json!([]), Unconfirmed),
@@ -186,7 +187,7 @@ mod tests {
             json!([{ "interface": "raid", "step": "x" }]),
         );
         let waits = shown("clean wait", own.clone(), update.clone());
-        let files = firmware::in_steps(waits.cleaning_steps());
+        let files = firmware::in_steps(waits.steps_under_way());
         let mut order = order(&files, CleaningProgress::Begun);
         for (state, steps, shows, expected) in [
             ("clean wait", &other, &update, None),

@@ -65,6 +65,24 @@ impl Observer {
         observed.set_firmware_settings(found, self.clock.monotonic());
         Ok(())
     }
+
+    /// A policy that cannot be read allows nothing.
+    pub(super) async fn live_policy(
+        &self,
+        host: &Key,
+        observed: &mut Observations,
+        writer: &Writer<Hosts>,
+    ) -> Result<(), Fault> {
+        let found = match readable(writer.read(&self.caches.update_policies, host).await)? {
+            Ok(found) => found,
+            Err(why) => {
+                tracing::warn!(host = %host, why, "its HostUpdatePolicy cannot be read, so it is serviced at no reboot");
+                None
+            }
+        };
+        observed.set_update_policy(found, self.clock.monotonic());
+        Ok(())
+    }
 }
 
 /// The object, or the right or the definition without which it is not known.

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use super::observations::Observations;
 use crate::facts::RefusedReports;
-use crate::node::firmware::is_cleaned;
+use crate::node::firmware::is_worked_on;
 
 /// A refused record is tried again after this time: nothing reports that the right is granted. A little shorter than the plan waits.
 const REFUSED_FOR: Duration = Duration::from_secs(290);
@@ -48,7 +48,7 @@ impl FirmwareRecords {
     pub(super) fn left_for(&self, host: &Key, node: Option<&Node>, now: Monotonic) -> Option<Duration> {
         let node = node?;
         let mut inner = self.0.lock();
-        if node.firmware_left().is_empty() || is_cleaned(node) {
+        if node.firmware_left().is_empty() || is_worked_on(node) {
             inner.left.remove(host);
             return None;
         }

@@ -8,7 +8,8 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::metal3::v1alpha1::{
-    BareMetalHost, DataImage, HardwareData, HostFirmwareComponents, HostFirmwareSettings, PreprovisioningImage,
+    BareMetalHost, DataImage, HardwareData, HostFirmwareComponents, HostFirmwareSettings, HostUpdatePolicy,
+    PreprovisioningImage,
 };
 use metal3_domain::clock::Monotonic;
 use metal3_ironic::SendPermit;
@@ -78,6 +79,9 @@ pub(super) struct Observations {
     pub(super) firmware_components: Observed<Arc<HostFirmwareComponents>>,
     /// When the API server returned them in this reconcile. `None`: they are from the cache.
     pub(super) components_returned: Option<Monotonic>,
+    pub(super) update_policy: Observed<Arc<HostUpdatePolicy>>,
+    /// When the API server returned it in this reconcile. `None`: it is from the cache.
+    pub(super) policy_returned: Option<Monotonic>,
     /// Why one of these objects, which a cache contains, could not be read in this reconcile.
     pub(super) unreadable: Option<String>,
     pub(super) versions: Observed<Vec<FirmwareComponent>>,
@@ -117,6 +121,17 @@ impl Observations {
     pub(super) fn set_firmware_settings(&mut self, settings: Option<HostFirmwareSettings>, now: Monotonic) {
         self.firmware_settings = Observed::from(settings.map(Arc::new));
         self.settings_returned = Some(now);
+    }
+
+    /// The same of the HostUpdatePolicy.
+    pub(super) fn policy_freshness(&self, now: Monotonic) -> HostFreshness {
+        freshness(self.policy_returned, now)
+    }
+
+    /// Stores the HostUpdatePolicy that the API server returned now.
+    pub(super) fn set_update_policy(&mut self, policy: Option<HostUpdatePolicy>, now: Monotonic) {
+        self.update_policy = Observed::from(policy.map(Arc::new));
+        self.policy_returned = Some(now);
     }
 
     /// The same of the DataImage.
@@ -207,6 +222,7 @@ impl Observations {
         self.host_returned = None;
         self.settings_returned = None;
         self.components_returned = None;
+        self.policy_returned = None;
         self.data_image_returned = None;
         self.unreadable = None;
         self.forget_node();
@@ -277,6 +293,8 @@ mod tests {
             bios: Observed::Unknown(UnknownReason::NotRead),
             firmware_components: Observed::Absent,
             components_returned: None,
+            update_policy: Observed::Absent,
+            policy_returned: None,
             unreadable: None,
             versions: Observed::Unknown(UnknownReason::NotRead),
             data_image: Observed::Absent,

@@ -86,6 +86,8 @@ impl Observer {
             bios: Observed::Unknown(UnknownReason::NotRead),
             firmware_components: self.cached_components(&key),
             components_returned: None,
+            update_policy: self.caches.update_policies.find(&key),
+            policy_returned: None,
             unreadable: None,
             versions: Observed::Unknown(UnknownReason::NotRead),
             data_image: self.caches.data_images.find(&key),
@@ -177,10 +179,7 @@ impl Observer {
             | Read::PullSecret => {
                 self.secret(read, observed, &key).await?;
             }
-            Read::HardwareData => {
-                let found = writer.read(&self.caches.hardware, &key).await?;
-                observed.hardware = Observed::from(found.map(Arc::new));
-            }
+            Read::HardwareData => self.live_hardware(&key, observed, writer).await?,
             Read::FirmwareComponents => self.live_components(&key, observed, writer).await?,
             Read::ReportedVersions => {
                 if let Err(error) = self.read_node_details(Read::Versions, observed).await {
@@ -190,6 +189,7 @@ impl Observer {
                 }
             }
             Read::FirmwareSettings => self.live_settings(&key, observed, writer).await?,
+            Read::UpdatePolicy => self.live_policy(&key, observed, writer).await?,
             Read::ReportedBios => {
                 if let Err(error) = self.read_node_details(Read::Bios, observed).await {
                     let why = public_text(&error.to_string());
@@ -211,6 +211,12 @@ impl Observer {
             }
         }
         Ok(ReadOutcome::Done)
+    }
+
+    async fn live_hardware(&self, key: &Key, observed: &mut Observations, writer: &Writer<Hosts>) -> Result<(), Fault> {
+        let found = writer.read(&self.caches.hardware, key).await?;
+        observed.hardware = Observed::from(found.map(Arc::new));
+        Ok(())
     }
 
     async fn read_node_details(&self, read: Read, observed: &mut Observations) -> Result<(), Error> {

@@ -40,7 +40,7 @@ struct Sent {
     rebooted: Option<NodeUuid>,
     /// What it changes in the BIOS.
     bios: Option<CleaningOrder>,
-    is_cleaning: bool,
+    runs_steps: bool,
     /// What it does with the disc of the host.
     disc: Option<DiscOrder>,
 }
@@ -57,7 +57,7 @@ impl Sent {
             power: request.power_state(),
             rebooted: request.rebooted_node(),
             bios: request.cleaning_order(),
-            is_cleaning: request.is_cleaning(),
+            runs_steps: request.runs_steps(),
             disc: request.disc_order(),
         }
     }
@@ -141,7 +141,7 @@ impl Executor<'_> {
         if sent.impact == Impact::Erases {
             self.erasing.begin(self.key, self.index);
         }
-        if sent.is_cleaning {
+        if sent.runs_steps {
             self.cleaning_orders
                 .begin(self.key, self.index, sent.bios, CleaningProgress::Begun);
         }
@@ -159,7 +159,7 @@ impl Executor<'_> {
         if sent.impact == Impact::Erases && error.may_have_happened() {
             self.erasing.begin(self.key, self.index);
         }
-        if sent.is_cleaning && error.may_have_happened() {
+        if sent.runs_steps && error.may_have_happened() {
             self.cleaning_orders
                 .begin(self.key, self.index, sent.bios, CleaningProgress::Unconfirmed);
         }

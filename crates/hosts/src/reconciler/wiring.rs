@@ -123,6 +123,7 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         .watches(&parts.caches.hardware, move |change| keys(change.key()))
         .watches(&parts.caches.firmware_settings, move |change| keys(change.key()))
         .watches(&parts.caches.firmware_components, move |change| keys(change.key()))
+        .watches(&parts.caches.update_policies, move |change| keys(change.key()))
         .watches(&parts.caches.data_images, move |change| keys(change.key()))
         .watches(&parts.caches.secrets, move |change| of_secret.hosts_of(change.key()))
         .wait_for(ironics.clone().listed())

@@ -9,8 +9,8 @@ use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::{
-    BareMetalHost, DataImage, HardwareData, HostFirmwareComponents, HostFirmwareSettings, PreprovisioningImage,
-    ProvisioningState,
+    BareMetalHost, DataImage, HardwareData, HostFirmwareComponents, HostFirmwareSettings, HostUpdatePolicy,
+    PreprovisioningImage, ProvisioningState,
 };
 use metal3_ironic::model::hardware::{BiosSetting, FirmwareComponent};
 use metal3_ironic::model::inventory::Inspection;
@@ -146,6 +146,8 @@ pub(crate) struct Fixture {
     pub(crate) outage: Option<Outage>,
     pub(crate) components: Observed<HostFirmwareComponents>,
     pub(crate) components_freshness: HostFreshness,
+    pub(crate) update_policy: Observed<Arc<HostUpdatePolicy>>,
+    pub(crate) update_policy_freshness: HostFreshness,
     pub(crate) unreadable: Option<String>,
     pub(crate) versions: Observed<Vec<FirmwareComponent>>,
     pub(crate) is_firmware_status_refused: bool,
@@ -232,6 +234,8 @@ impl Fixture {
             outage: None,
             components: Observed::Absent,
             components_freshness: HostFreshness::Cached,
+            update_policy: Observed::Absent,
+            update_policy_freshness: HostFreshness::Cached,
             unreadable: None,
             versions: Observed::Unknown(UnknownReason::NotRead),
             is_firmware_status_refused: false,
@@ -418,6 +422,8 @@ impl Fixture {
             outage: self.outage.as_ref(),
             firmware_components: self.components.as_ref(),
             firmware_components_freshness: self.components_freshness,
+            update_policy: self.update_policy.as_deref(),
+            update_policy_freshness: self.update_policy_freshness,
             unreadable: self.unreadable.as_deref(),
             versions: self.versions.as_deref(),
             refused_reports: RefusedReports::default(),

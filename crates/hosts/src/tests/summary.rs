@@ -14,6 +14,7 @@ impl Fixture {
         self.line(&plan)
     }
 
+    #[expect(clippy::too_many_lines, reason = "a line for each action")]
     pub(crate) fn line(&self, plan: &Plan) -> String {
         let (previous, after) = (self.after(&Plan::default()), self.after(plan));
         let mut parts: Vec<String> = plan.reads.iter().map(|read| format!("reads {read:?}")).collect();
@@ -32,6 +33,7 @@ impl Fixture {
             Action::PatchSecret { name, .. } => Some(format!("changes Secret {name}")),
             Action::CreateFirmwareSchema(_) => Some("creates a schema".to_owned()),
             Action::PatchFirmwareSettings(_) => Some("owns the settings".to_owned()),
+            Action::PatchUpdatePolicy(_) => Some("owns the policy".to_owned()),
             Action::ReportFirmwareSettings { .. } => Some("reports the settings".to_owned()),
             Action::CreateAgentImage(_) => Some("creates the image of the agent".to_owned()),
             Action::PatchAgentImage(_) => Some("changes the image of the agent".to_owned()),

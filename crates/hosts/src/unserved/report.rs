@@ -8,9 +8,7 @@ use kube::core::Request;
 use kube::core::params::ListParams;
 use kube_core::{ObjectList, PartialObjectMeta};
 use metal3_api::kind::Kind;
-use metal3_api::metal3::v1alpha1::{
-    BareMetalSwitch, HostClaim, HostDeployPolicy, HostNetworkAttachment, HostUpdatePolicy,
-};
+use metal3_api::metal3::v1alpha1::{BareMetalSwitch, HostClaim, HostDeployPolicy, HostNetworkAttachment};
 use metal3_api::rules::AdmissionRules;
 use metal3_runtime::access::{Permits, verb};
 use metal3_runtime::cache::{Key, SharedCache};
@@ -49,7 +47,6 @@ impl Report {
             self.listed::<HostClaim>().await;
             self.listed::<HostDeployPolicy>().await;
             self.listed::<HostNetworkAttachment>().await;
-            self.listed::<HostUpdatePolicy>().await;
         };
         futures::join!(listed, async {
             if !self.builds_agent_images {

@@ -30,6 +30,7 @@ mod reboots;
 mod registry;
 mod removals;
 mod seeds;
+mod services;
 mod stories;
 mod subscriptions;
 mod switch_faults;

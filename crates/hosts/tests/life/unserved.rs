@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube_core::Resource;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HostUpdatePolicy, PreprovisioningImage};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HostDeployPolicy, PreprovisioningImage};
 use metal3_runtime::guard::HOSTS;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -165,7 +165,7 @@ async fn objects_without_controller_are_reported_once_at_the_start() {
     let env = env().await;
     for number in 1..=3 {
         let settings = json!({ "metadata": { "name": format!("host-{number}") }, "spec": {} });
-        env.make::<HostUpdatePolicy>(settings).await;
+        env.make::<HostDeployPolicy>(settings).await;
     }
     leave_image(&env).await;
     // The report follows the first lists.
@@ -176,7 +176,7 @@ async fn objects_without_controller_are_reported_once_at_the_start() {
     sleep(MINUTES).await;
     let events = env.events();
     for text in [
-        "no controller of this program serves a HostUpdatePolicy, and 3 exist",
+        "no controller of this program serves a HostDeployPolicy, and 3 exist",
         "no controller of this program serves a PreprovisioningImage, and one exists",
     ] {
         assert_eq!(events.matches(text).count(), 1, "{text}: {events}");
@@ -184,7 +184,7 @@ async fn objects_without_controller_are_reported_once_at_the_start() {
     assert_eq!(events.matches("KindUnserved").count(), 2, "{events}");
     let audit = env.cluster.audit();
     let counts: Vec<_> = audit.counts().collect();
-    for resource in ["hostupdatepolicies", "hostclaims", "preprovisioningimages"] {
+    for resource in ["hostdeploypolicies", "hostclaims", "preprovisioningimages"] {
         let of = |verb: &str| -> u64 {
             let own = counts
                 .iter()

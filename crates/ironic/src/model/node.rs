@@ -104,6 +104,9 @@ pub struct InternalInfo {
     /// The steps of a cleaning. Ironic keeps those of one that failed until the next one has begun.
     #[serde(default, deserialize_with = "steps")]
     clean_steps: Vec<Step>,
+    /// The same of a service.
+    #[serde(default, deserialize_with = "steps")]
+    service_steps: Vec<Step>,
 }
 
 never_blank!(InternalInfo);
@@ -176,28 +179,27 @@ impl Node {
         &self.driver_internal_info.redfish_fw_updates
     }
 
-    /// The steps of the cleaning that is under way, or of one that failed. Empty: they are not known.
+    /// The steps of the cleaning or service that is under way, or of one that failed. Empty: they are not known.
     #[must_use]
-    pub fn last_cleaning_steps(&self) -> &[Step] {
+    pub fn last_steps(&self) -> &[Step] {
         match self.provision_state {
             ProvisionState::CleanFailed => &self.driver_internal_info.clean_steps,
-            _ => self.cleaning_steps(),
+            ProvisionState::ServiceFailed => &self.driver_internal_info.service_steps,
+            _ => self.steps_under_way(),
         }
     }
 
-    /// The steps of the cleaning that is under way. Empty: there is none, or its steps are not known yet. Those of an earlier one
-    /// are shown while the next one begins, but no longer when that waits for its agent or has begun with a step.
+    /// The steps of the cleaning or service that is under way. Empty: there is none, or its steps are not known yet. Those of an
+    /// earlier one are shown while the next one begins, but no longer when that waits for its agent or has begun with a step.
     #[must_use]
-    pub fn cleaning_steps(&self) -> &[Step] {
-        let is_shown = match self.provision_state {
-            ProvisionState::CleanWait => true,
-            ProvisionState::Cleaning => !self.clean_step.0.is_empty(),
-            _ => false,
-        };
-        if is_shown {
-            &self.driver_internal_info.clean_steps
-        } else {
-            &[]
+    pub fn steps_under_way(&self) -> &[Step] {
+        let notes = &self.driver_internal_info;
+        match self.provision_state {
+            ProvisionState::CleanWait => &notes.clean_steps,
+            ProvisionState::Cleaning if !self.clean_step.0.is_empty() => &notes.clean_steps,
+            ProvisionState::ServiceWait => &notes.service_steps,
+            ProvisionState::Servicing if !self.service_step.0.is_empty() => &notes.service_steps,
+            _ => &[],
         }
     }
 

@@ -33,7 +33,7 @@
 //! # Limits
 //!
 //! It does **not** approximate: an unsupported request gets 501. Not supported are rescue, holds, inspection by the
-//! BMC, firmware updates by a service, allocations, runbooks, volumes, consoles, tenants, microversions below the client's minimum,
+//! BMC, allocations, runbooks, volumes, consoles, tenants, microversions below the client's minimum,
 //! and the agent's API (the ramdisk is simulated inside). Images are not downloaded: every URL is valid, and
 //! [`Machine::faults`] determines whether a checksum matches. The claims of `metal3-conformance-ironic` hold on this
 //! server and on a real one.

@@ -9,12 +9,14 @@ use metal3_ironic::model::hardware::BiosSetting;
 use metal3_ironic::model::node::Node;
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 
-use super::super::reported::{CHANGE_DETECTED, VALID, changed_at, condition, is_current, owners};
+use super::super::reported::{CHANGE_DETECTED, VALID, When, changed_at, condition, is_current, owners};
 use super::{Change, change, invalid_text, names_text, schema, text_of};
 use crate::names::settings_reason::{CONFIGURATION_ERROR, SUCCESS};
 
 /// The end of the message while a host is prepared or waits for that.
 const APPLIED_NOW: &str = "applied while the host is prepared";
+/// The same of a running machine that is serviced.
+const APPLIED_AT_REBOOT: &str = "applied when the host is rebooted the next time, as its HostUpdatePolicy allows";
 /// As in the Go manager.
 const INVALID: &str = "Invalid BIOS setting";
 
@@ -35,10 +37,17 @@ fn has_status(object: &HostFirmwareSettings, name: &str, status: ConditionStatus
     condition(object, name).is_some_and(|condition| condition.status == status)
 }
 
-/// Whether a report says that settings are applied now.
+/// Whether a report says when settings are applied, and they are not applied then.
 #[must_use]
-pub fn is_reported_as_applied(object: &HostFirmwareSettings) -> bool {
-    condition(object, CHANGE_DETECTED).is_some_and(|condition| condition.message.ends_with(APPLIED_NOW))
+pub fn is_reported_otherwise(object: &HostFirmwareSettings, when: When) -> bool {
+    condition(object, CHANGE_DETECTED).is_some_and(|condition| {
+        let says = |text: &str| condition.message.ends_with(text);
+        match when {
+            When::Now => false,
+            When::Rebooted => is_change_reported(object) && !says(APPLIED_AT_REBOOT),
+            When::Prepared => says(APPLIED_NOW) || says(APPLIED_AT_REBOOT),
+        }
+    })
 }
 
 /// Whether a current status says that settings are to be changed, and can be.
@@ -47,12 +56,12 @@ pub fn is_change_reported(object: &HostFirmwareSettings) -> bool {
     has_status(object, CHANGE_DETECTED, ConditionStatus::True) && has_status(object, VALID, ConditionStatus::True)
 }
 
-/// The status with these settings of the machine. `is_prepared`: what differs is applied now.
+/// The status with these settings of the machine. `when`: what differs is applied then.
 #[must_use]
 pub fn status(
     (object, host, node): (&HostFirmwareSettings, &BareMetalHost, &Node),
     settings: &[BiosSetting],
-    is_prepared: bool,
+    when: When,
     now: Time,
 ) -> Report {
     let change = change(&object.spec.settings, settings);
@@ -63,7 +72,7 @@ pub fn status(
         name: schema::name(settings),
     });
     let mut warning = None;
-    for (statement, message) in [detected(&change, is_prepared), valid(&change, settings.is_empty())] {
+    for (statement, message) in [detected(&change, when), valid(&change, settings.is_empty())] {
         let mut condition = statement.standard(object.metadata.generation, now);
         condition.message = public_text(&message);
         let (is_warning, message) = (
@@ -93,7 +102,7 @@ fn shown(setting: &BiosSetting) -> Option<(String, String)> {
 /// A condition and its message: also one that is true has one.
 type Statement = (ConditionBuilder, String);
 
-fn detected(change: &Change, is_prepared: bool) -> Statement {
+fn detected(change: &Change, when: When) -> Statement {
     if change.is_none() {
         let none = ConditionBuilder::mark_false(CHANGE_DETECTED, SUCCESS, Severity::Info, "");
         return (none, String::new());
@@ -102,12 +111,11 @@ fn detected(change: &Change, is_prepared: bool) -> Statement {
     let names: Vec<_> = names
         .chain(change.invalid.iter().map(|one| one.name.as_str()))
         .collect();
-    let when = if !change.invalid.is_empty() {
-        "applied when all settings are valid"
-    } else if is_prepared {
-        APPLIED_NOW
-    } else {
-        "applied when the host is prepared the next time"
+    let when = match when {
+        _ if !change.invalid.is_empty() => "applied when all settings are valid",
+        When::Now => APPLIED_NOW,
+        When::Rebooted => APPLIED_AT_REBOOT,
+        When::Prepared => "applied when the host is prepared the next time",
     };
     let message = format!("{}: {when}", names_text(&names));
     (ConditionBuilder::mark_true(CHANGE_DETECTED, SUCCESS), message)

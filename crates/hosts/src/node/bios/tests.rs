@@ -222,7 +222,7 @@ fn inspected(seconds: Option<i64>) -> Node {
 
 fn reported(asked: &Value, page: Vec<BiosSetting>) -> (HostFirmwareSettings, Report) {
     let object = object(asked);
-    let report = status((&object, &host(), &inspected(None)), &page, false, at(60));
+    let report = status((&object, &host(), &inspected(None)), &page, When::Prepared, at(60));
     (object, report)
 }
 
@@ -290,7 +290,7 @@ fn report_is_written_and_warned_of_once() {
     assert!(first.warning.is_some());
     object.status = first.status;
     let again = |object: &HostFirmwareSettings, seconds, node: &Node| {
-        status((object, &host(), node), &machine(), false, at(seconds))
+        status((object, &host(), node), &machine(), When::Prepared, at(seconds))
     };
     let second = again(&object, 900, &inspected(None));
     assert_eq!((second.status, second.warning), (object.status.clone(), None));
@@ -327,7 +327,13 @@ fn report_of_asked_settings_is_current_until_the_node_is_at_rest_again() {
             current,
             "{asked} {state} {seconds}"
         );
-        object.status = status((&object, &host(), &moved(state, 3_700)), &machine(), false, at(100)).status;
+        object.status = status(
+            (&object, &host(), &moved(state, 3_700)),
+            &machine(),
+            When::Prepared,
+            at(100),
+        )
+        .status;
         assert!(
             is_current(&object, &moved(state, 3_700)),
             "{asked} {state}: the clock of Ironic is ahead"
@@ -345,7 +351,7 @@ fn report_is_current_until_the_spec_or_the_inspection_is_newer() {
     assert!(!is_current(&object, &inspected(Some(61))), "inspected later");
     // The clock of Ironic is an hour ahead: the next report is current all the same.
     let ahead = inspected(Some(3_700));
-    object.status = status((&object, &host(), &ahead), &machine(), false, at(100)).status;
+    object.status = status((&object, &host(), &ahead), &machine(), When::Prepared, at(100)).status;
     assert!(is_current(&object, &ahead));
     object.metadata.generation = Some(4);
     assert!(!is_current(&object, &inspected(None)) && !is_change_reported(&object));

@@ -81,8 +81,12 @@ pub fn in_steps(steps: &[Step]) -> Files {
 #[must_use]
 pub fn step_left(node: &Node) -> Option<Files> {
     use metal3_ironic::model::state::ProvisionState as S;
-    let interface = node.clean_step.get("interface").and_then(Value::as_str);
-    let is_waited_for = node.provision_state == S::CleanWait && interface == Some(INTERFACE);
+    let step = match node.provision_state {
+        S::CleanWait => &node.clean_step,
+        S::ServiceWait => &node.service_step,
+        _ => return None,
+    };
+    let is_waited_for = step.get("interface").and_then(Value::as_str) == Some(INTERFACE);
     let left = left(node);
     (is_waited_for && !left.is_empty()).then_some(left)
 }

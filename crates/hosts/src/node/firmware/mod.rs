@@ -16,13 +16,13 @@ use metal3_ironic::model::hardware::FirmwareComponent;
 use metal3_ironic::model::node::Node;
 use serde_json::{Map, json};
 
-pub use super::reported::{is_changed_since_report, is_current};
+pub use super::reported::{When, is_changed_since_report, is_current};
 pub use files::{Files, in_steps, left, left_text, of_all, step_left};
 pub use order::{
-    Order, covers, has_changed, is_cleaned, is_under_way, not_ended, of_others, ordered, ordered_at, unproven,
+    Order, covers, has_changed, is_under_way, is_worked_on, not_ended, of_others, ordered, ordered_at, unproven,
     with_begun, with_failure, with_order, with_success, without_order,
 };
-pub use report::{Report, State, owned, status};
+pub use report::{Report, is_reported_otherwise, owned, status};
 
 const INTERFACE: &str = "firmware";
 const UPDATE: &str = "update";
@@ -171,6 +171,12 @@ pub fn unusable_text(invalid: &[Invalid]) -> String {
 #[must_use]
 pub fn failure_text(names: &str, error: &str) -> String {
     format!("the cleaning with updates of the firmware ({names}) failed: {error}")
+}
+
+/// The error of a host whose service with updates failed.
+#[must_use]
+pub fn service_failure_text(names: &str, error: &str) -> String {
+    format!("the service with updates of the firmware ({names}) failed: {error}")
 }
 
 /// A message names at most this many components, each up to this length.

@@ -122,7 +122,7 @@ pub fn ordered(object: &HostFirmwareComponents) -> Vec<FirmwareUpdate> {
 /// cleaning which failed had, if the node shows its steps.
 #[must_use]
 pub fn of_others(object: &HostFirmwareComponents, node: &Node) -> Vec<FirmwareUpdate> {
-    let (covered, steps) = (covered(object), node.last_cleaning_steps());
+    let (covered, steps) = (covered(object), node.last_steps());
     let begun = (!steps.is_empty()).then(|| files::in_steps(steps));
     let is_known = |file: &String| covered.made.contains(file) || covered.ordered.contains(file);
     let is_doubtful = |file: &String| begun.as_ref().is_none_or(|begun| begun.contains(file));
@@ -142,7 +142,7 @@ pub fn covers(of_cleaning: &Files, object: &HostFirmwareComponents) -> bool {
 /// Whether the node shows the cleaning of the open order.
 #[must_use]
 pub fn is_under_way(object: &HostFirmwareComponents, node: &Node) -> bool {
-    covers(&files::in_steps(node.cleaning_steps()), object)
+    covers(&files::in_steps(node.steps_under_way()), object)
 }
 
 /// Whether Ironic changed the state of its node since an order was recorded.
@@ -334,8 +334,11 @@ pub fn with_success(
     ended
 }
 
-/// Whether Ironic cleans the node now.
+/// Whether Ironic cleans or services the node now.
 #[must_use]
-pub const fn is_cleaned(node: &Node) -> bool {
-    matches!(node.provision_state, S::Cleaning | S::CleanWait)
+pub const fn is_worked_on(node: &Node) -> bool {
+    matches!(
+        node.provision_state,
+        S::Cleaning | S::CleanWait | S::Servicing | S::ServiceWait
+    )
 }

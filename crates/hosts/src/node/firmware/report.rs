@@ -1,7 +1,7 @@
 //! The status of HostFirmwareComponents.
 
 use chrono::{DateTime, Utc};
-use metal3_api::meta::{Condition, Time};
+use metal3_api::meta::{Condition, ConditionStatus, Time};
 use metal3_api::metal3::v1alpha1::{
     BareMetalHost, FirmwareComponentStatus, HostFirmwareComponents, HostFirmwareComponentsStatus,
 };
@@ -9,22 +9,15 @@ use metal3_domain::uri::public_text;
 use metal3_ironic::model::hardware::FirmwareComponent;
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 
-use super::super::reported::{CHANGE_DETECTED, VALID, changed_at, is_current, owners};
+use super::super::reported::{CHANGE_DETECTED, VALID, When, changed_at, condition, is_current, owners};
 use super::order::without_failure;
 use super::{Machine, Order, due, invalid, invalid_text, names_text, requested};
 use crate::names::components_reason::{INVALID_COMPONENT, OK};
 
+/// The end of the message about updates of a running machine that is serviced.
+const MADE_AT_REBOOT: &str = "made when the host is rebooted the next time, as its HostUpdatePolicy allows";
 /// As in the Go manager.
 const INVALID: &str = "Invalid Firmware Components";
-
-/// What the state of the host means for updates that are due.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// They are made now.
-    Prepared,
-    /// The machine is in use, or prepared for that.
-    InUse,
-}
 
 /// A report about the firmware of a machine.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,9 +28,23 @@ pub struct Report {
     pub warning: Option<String>,
 }
 
+/// Whether a report says when updates are made, and they are not made then.
+#[must_use]
+pub fn is_reported_otherwise(object: &HostFirmwareComponents, when: When) -> bool {
+    let is_at_reboot =
+        condition(object, CHANGE_DETECTED).is_some_and(|condition| condition.message.ends_with(MADE_AT_REBOOT));
+    let is_due = !due(object).is_empty()
+        && condition(object, VALID).is_some_and(|condition| condition.status == ConditionStatus::True);
+    match when {
+        When::Now => false,
+        When::Rebooted => is_due && !is_at_reboot,
+        When::Prepared => is_at_reboot,
+    }
+}
+
 /// The status with these versions of the machine.
 #[must_use]
-pub fn status(object: &HostFirmwareComponents, machine: Machine<'_>, state: State, now: Time) -> Report {
+pub fn status(object: &HostFirmwareComponents, machine: Machine<'_>, when: When, now: Time) -> Report {
     let mut status = object.status.clone();
     status.components = machine.components.iter().map(shown).collect();
     // What is asked for again later is a new request.
@@ -50,7 +57,7 @@ pub fn status(object: &HostFirmwareComponents, machine: Machine<'_>, state: Stat
         status.conditions = without_failure(&kept, now).status.conditions;
     }
     let mut warning = None;
-    for (statement, message) in statements(object, machine, state) {
+    for (statement, message) in statements(object, machine, when) {
         let mut condition = statement.standard(object.metadata.generation, now);
         condition.message = public_text(&message);
         let is_warning = condition.reason == INVALID_COMPONENT.as_str();
@@ -71,7 +78,7 @@ pub fn status(object: &HostFirmwareComponents, machine: Machine<'_>, state: Stat
 /// A condition and its message: also one that is true has one.
 type Statement = (ConditionBuilder, String);
 
-fn statements(object: &HostFirmwareComponents, machine: Machine<'_>, state: State) -> [Statement; 2] {
+fn statements(object: &HostFirmwareComponents, machine: Machine<'_>, when: When) -> [Statement; 2] {
     let invalid = invalid(requested(object), machine);
     let valid = match invalid.is_empty() {
         true => (ConditionBuilder::mark_true(VALID, OK), String::new()),
@@ -85,10 +92,11 @@ fn statements(object: &HostFirmwareComponents, machine: Machine<'_>, state: Stat
         let none = ConditionBuilder::mark_false(CHANGE_DETECTED, OK, Severity::Info, "");
         return [(none, String::new()), valid];
     }
-    let when = match state {
+    let when = match when {
         _ if !invalid.is_empty() => "made when all updates are valid",
-        State::Prepared => "made while the host is prepared",
-        State::InUse => {
+        When::Now => "made while the host is prepared",
+        When::Rebooted => MADE_AT_REBOOT,
+        When::Prepared => {
             "made when the host is prepared the next time, after it is deprovisioned; a machine in use is not updated"
         }
     };

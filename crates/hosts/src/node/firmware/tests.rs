@@ -216,7 +216,7 @@ fn status_has_the_components_and_says_when_updates_are_made() {
         hosts: &Allowed::default(),
     };
     let report = |asked: Value, recorded: Value, state| status(&object(&asked, &recorded), machine, state, at(0));
-    let found = report(json!([]), json!([update("bmc", URL)]), State::Prepared);
+    let found = report(json!([]), json!([update("bmc", URL)]), When::Now);
     assert_eq!(
         json!(found.status.components),
         json!([{ "component": "bmc", "initialVersion": "1", "currentVersion": "2", "lastVersionFlashed": "2",
@@ -229,17 +229,17 @@ fn status_has_the_components_and_says_when_updates_are_made() {
             .collect()
     };
     assert_eq!(shown(&found), ["ChangeDetected False OK ", "Valid True OK "]);
-    let found = report(json!([update("bmc", URL)]), json!([]), State::Prepared);
+    let found = report(json!([update("bmc", URL)]), json!([]), When::Now);
     assert_eq!(
         shown(&found)[0],
         "ChangeDetected True OK bmc: made while the host is prepared"
     );
-    let found = report(json!([update("bmc", URL)]), json!([]), State::InUse);
+    let found = report(json!([update("bmc", URL)]), json!([]), When::Prepared);
     assert!(shown(&found)[0].contains("after it is deprovisioned"));
     let found = report(
         json!([update("bios", "http://u:canary@h/x?canary")]),
         json!([]),
-        State::Prepared,
+        When::Now,
     );
     assert!(
         shown(&found)[1].starts_with("Valid False InvalidComponent Invalid Firmware Components: bios: Ironic knows no")

@@ -9,6 +9,7 @@ use metal3_ironic::model::node::Node;
 use metal3_runtime::plan::{Observed, UnknownReason};
 
 use crate::facts::{CleaningProgress, Read};
+use crate::names::reason;
 use crate::node::bios::{self, Change, Difference};
 use crate::plan::error::Failure;
 use crate::plan::planner::{Decision, PlanResult, Planner};
@@ -68,6 +69,19 @@ pub(super) fn differing(planner: &Planner<'_>) -> PlanResult<Result<Vec<Differen
     Ok(Err(fail(bios::unusable_text(&change.invalid))))
 }
 
+/// The settings that a service of a running machine must change. Those that its machine cannot have, or does not take, are none.
+pub(super) fn for_service(planner: &mut Planner<'_>, node: &Node) -> PlanResult<Vec<Difference>> {
+    if !is_due(planner, node)? {
+        return Ok(Vec::new());
+    }
+    let differing = differing(planner)?.unwrap_or_default();
+    if !differing.is_empty() && has_ended(planner, node, &differing) {
+        planner.record_warning(reason::SERVICE_SKIPPED, bios::still_reported_text(&differing));
+        return Ok(Vec::new());
+    }
+    Ok(differing)
+}
+
 /// Requires that a cleaning may change these settings: it was not tried already.
 // differs: `firmware-settings-spelling`. The Go manager cleans the host again and again.
 pub(super) fn require_untried(planner: &Planner<'_>, node: &Node, differing: &[Difference]) -> PlanResult<()> {
@@ -81,7 +95,7 @@ pub(super) fn require_untried(planner: &Planner<'_>, node: &Node, differing: &[D
     if is_tried { Err(Decision::Fail(failure)) } else { Ok(()) }
 }
 
-/// Whether a cleaning of this process for all these values has ended without a failure.
+/// Whether a cleaning or a service of this process for all these values has ended without a failure.
 fn has_ended(planner: &Planner<'_>, node: &Node, differing: &[Difference]) -> bool {
     let order = planner.facts.cleaning_order.as_ref();
     let order = order.filter(|order| order.progress == CleaningProgress::Begun && order.node == node.uuid);

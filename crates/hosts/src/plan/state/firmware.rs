@@ -126,6 +126,29 @@ pub(super) fn due(planner: &Planner<'_>, node: &Node) -> PlanResult<Vec<Firmware
     Err(Decision::Fail(Failure::until(ErrorType::Preparation, message, next)))
 }
 
+/// The updates that a service of a running machine must make. Those that its machine cannot have, or that cannot be recorded, are
+/// none.
+pub(super) fn for_service(planner: &Planner<'_>, node: &Node) -> PlanResult<Vec<FirmwareUpdate>> {
+    if planner.facts.firmware_components.present().is_none() || planner.facts.is_firmware_status_refused {
+        return Ok(Vec::new());
+    }
+    match due(planner, node) {
+        Err(Decision::Fail(_)) => Ok(Vec::new()),
+        due => due,
+    }
+}
+
+/// Brings the record of the order of a service in line with what its node shows.
+pub(super) fn settle_service(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
+    let Some(object) = planner.facts.firmware_components.present().copied() else {
+        return Ok(());
+    };
+    if node.provision_state == S::Active && !Order::of(object).is_open() {
+        return Ok(());
+    }
+    firmware_order::settle(planner, node, object)
+}
+
 /// Requires that it is known whether updates are requested: those that another manager began with may not have ended.
 // differs: `firmware-unknown`. The Go manager does not start without the rights.
 pub(super) fn require_known(planner: &mut Planner<'_>) -> PlanResult<()> {
@@ -196,10 +219,18 @@ pub(in crate::plan) fn require_none_left(planner: &mut Planner<'_>, node: &Node,
 /// The error of a node that failed; of a cleaning, with the updates that it was for.
 pub(super) fn failure_of(planner: &Planner<'_>, node: &Node) -> String {
     let error = node.last_error.as_deref().unwrap_or("no details");
+    match failed_updates(planner, node).filter(|_| node.provision_state == S::CleanFailed) {
+        Some(names) => firmware::failure_text(&names, error),
+        None => error.to_owned(),
+    }
+}
+
+/// The components whose updates failed.
+pub(super) fn failed_updates(planner: &Planner<'_>, node: &Node) -> Option<String> {
     let object = planner.facts.firmware_components.present();
-    let object = object.filter(|_| node.provision_state == S::CleanFailed);
+    let object = object.filter(|_| matches!(node.provision_state, S::CleanFailed | S::ServiceFailed));
     match object.map(|object| Order::of(object)) {
-        Some(Order::Failed(names)) => firmware::failure_text(&names, error),
-        _ => error.to_owned(),
+        Some(Order::Failed(names)) => Some(names),
+        _ => None,
     }
 }

@@ -52,16 +52,17 @@ fn seen<'a>(planner: &Planner<'a>, node: &Node, object: &HostFirmwareComponents)
 
 fn settled(planner: &Planner<'_>, node: &Node, object: &HostFirmwareComponents, order: &Order) -> PlanResult<Changed> {
     let now = planner.facts.now;
-    if firmware::is_cleaned(node) {
+    if firmware::is_worked_on(node) {
         let begins = matches!(order, Order::Ordered { .. }) && firmware::is_under_way(object, node);
         return Ok(begins.then(|| firmware::with_begun(object, &node.uuid, now)));
     }
     let seen = seen(planner, node, object);
     let progress = seen.map(|order| order.progress);
-    if node.provision_state == S::CleanFailed || progress == Some(CleaningProgress::Failed) {
+    let has_failed = matches!(node.provision_state, S::CleanFailed | S::ServiceFailed);
+    if has_failed || progress == Some(CleaningProgress::Failed) {
         return Ok(Some(failed(seen, object, now)));
     }
-    if !matches!(node.provision_state, S::Manageable | S::Available) {
+    if !matches!(node.provision_state, S::Manageable | S::Available | S::Active) {
         return Ok(None);
     }
     if let Some(left) = planner.facts.unanswered {
@@ -106,7 +107,7 @@ fn failed(seen: Option<&CleaningOrder>, object: &HostFirmwareComponents, now: Ti
 fn lost(planner: &mut Planner<'_>, node: &Node, object: &HostFirmwareComponents) -> PlanResult<Changed> {
     let now = planner.facts.now;
     let versions = match node.provision_state {
-        S::Manageable | S::Available => versions(planner)?,
+        S::Manageable | S::Available | S::Active => versions(planner)?,
         _ => &[],
     };
     let unproven = firmware::unproven(object, versions);
@@ -160,7 +161,7 @@ fn begun_elsewhere(planner: &Planner<'_>, node: &Node, object: &HostFirmwareComp
     let due = firmware::due(object);
     let files = firmware::of_all(&due);
     let is_begun =
-        !due.is_empty() && firmware::is_cleaned(node) && files.is_subset(&firmware::in_steps(node.cleaning_steps()));
+        !due.is_empty() && firmware::is_worked_on(node) && files.is_subset(&firmware::in_steps(node.steps_under_way()));
     is_begun.then(|| {
         let ordered = firmware::with_order(object, &due, (node, &[]), planner.facts.now);
         firmware::with_begun(&ordered, &node.uuid, planner.facts.now)
@@ -171,8 +172,10 @@ fn begun_elsewhere(planner: &Planner<'_>, node: &Node, object: &HostFirmwareComp
 /// with them.
 fn taken_over(planner: &Planner<'_>, node: &Node, object: &HostFirmwareComponents) -> Changed {
     let recorded = planner.recorded_error(ErrorType::Preparation);
+    let recorded = recorded.or_else(|| planner.recorded_error(ErrorType::Servicing));
     let is_of_operation = |message: &&str| !is_of_firmware(message) && !firmware::is_of_updates(message);
-    let has_failed = node.provision_state == S::CleanFailed || recorded.filter(is_of_operation).is_some();
+    let has_failed =
+        matches!(node.provision_state, S::CleanFailed | S::ServiceFailed) || recorded.filter(is_of_operation).is_some();
     let doubtful = firmware::of_others(object, node);
     let may_have_failed = planner.facts.began_elsewhere && has_failed && !doubtful.is_empty();
     may_have_failed.then(|| firmware::with_failure(object, &doubtful, planner.facts.now))

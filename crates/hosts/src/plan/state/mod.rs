@@ -17,6 +17,7 @@ mod provisioning;
 mod register;
 mod registering;
 mod registry_login;
+mod service;
 mod shared;
 mod volumes;
 

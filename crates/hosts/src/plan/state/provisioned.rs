@@ -8,10 +8,8 @@ use metal3_ironic::model::state::ProvisionState as S;
 use super::graph::Trigger;
 use super::provisioning::require_allowed_image;
 use super::register::ensure_registered;
-use super::shared::{
-    SERVICE_FAULT, abort, end_own_maintenance, failure_reason, recover, request_transition, require_operable,
-    unexpected_state, wait_for_service,
-};
+use super::service;
+use super::shared::{recover, request_transition, require_operable, unexpected_state};
 use crate::action::Request;
 use crate::names::{CONFIRM_ANNOTATION, reason};
 use crate::node::{Deployment, Instance};
@@ -73,9 +71,11 @@ fn keep_running(planner: &mut Planner<'_>) -> PlanResult {
     match &node.provision_state {
         S::Active => {
             require_operable(planner, node)?;
-            let status = &mut planner.draft.status;
-            status::clear_kind(status, ErrorType::ProvisionedRegistration);
-            status::end_service(status);
+            status::clear_kind(&mut planner.draft.status, ErrorType::ProvisionedRegistration);
+            service::end(planner, node)?;
+            if power::is_to_start(planner, node)? {
+                service::before_start(planner, node)?;
+            }
             power::reconcile(planner, node)
         }
         S::Manageable if planner.rules.adopt_the_provisioned() => adopt(planner, node, &running(planner)),
@@ -96,8 +96,8 @@ fn keep_running(planner: &mut Planner<'_>) -> PlanResult {
             planner.retry_node_failure(Failure::retryable(ErrorType::ProvisionedRegistration, message))?;
             adopt(planner, node, &running(planner))
         }
-        S::Servicing | S::ServiceWait => wait_for_service(planner, node),
-        S::ServiceFailed => end_failed_service(planner, node),
+        S::Servicing | S::ServiceWait => service::follow(planner, node),
+        S::ServiceFailed => service::failed(planner, node),
         S::Rescuing | S::RescueWait | S::Unrescuing => Ok(Decision::Wait(wait::on_node(
             "Ironic starts or ends a rescue of the machine",
         ))),
@@ -115,18 +115,6 @@ fn keep_running(planner: &mut Planner<'_>) -> PlanResult {
             Err(unexpected_state(planner, node, &cure))
         }
     }
-}
-
-/// Returns the node to active after a service that another manager started and that failed. Ironic starts the system again
-/// if its agent ran.
-pub(super) fn end_failed_service(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
-    let message = failure_reason(planner, node)?;
-    planner.retry_node_failure(Failure::retryable(ErrorType::Servicing, message))?;
-    require_ownership(planner, node, may_switch_power(planner, node))?;
-    // Ironic does not end a service during maintenance.
-    end_own_maintenance(planner, node, SERVICE_FAULT)?;
-    // differs: `host-service-ended`. The Go manager starts the service again while the firmware objects request it.
-    abort(planner, node)
 }
 
 fn running(planner: &Planner<'_>) -> Deployment {

@@ -17,9 +17,9 @@ use metal3_runtime::work::Next;
 use super::deployed::{done, failed, reset_error_count};
 use super::graph::Trigger;
 use super::inspecting::is_reboot_forced;
-use super::provisioned::end_failed_service;
 use super::register::ensure_registered;
 use super::registry_login::registry_login;
+use super::service::end_failed_service;
 use super::shared::{
     clear_error, failure_reason, recover, require_operable, require_recoverable, require_slot, unexpected_state,
     wait_for_agent, wait_for_cleaning, wait_for_service,

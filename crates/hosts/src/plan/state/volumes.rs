@@ -112,7 +112,7 @@ fn failed_cleaning(planner: &Planner<'_>, node: &Node) -> PlanResult<Option<Fail
         (shown, recorded) => FailedStep::of(&[shown, recorded].map(Option::unwrap_or_default).join(" ")),
     };
     // Ironic fails the step that runs for an update that an earlier cleaning left.
-    let steps = node.last_cleaning_steps();
+    let steps = node.last_steps();
     let is_polled = has_failed && raid::is_in(steps) && firmware::in_steps(steps).is_empty();
     let order = planner.facts.cleaning_order.as_ref();
     let is_of_bios = has_failed && order.is_some_and(|order| order.is_only);

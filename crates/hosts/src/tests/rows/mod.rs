@@ -15,6 +15,7 @@ mod power;
 mod provisioned;
 mod provisioning;
 mod registering;
+mod service;
 
 use crate::facts::NodeFreshness;
 use crate::tests::fixture::{Fixture, node};
@@ -34,7 +35,7 @@ impl Fixture {
 }
 
 pub(crate) fn rows() -> Vec<Row> {
-    let tables: [fn() -> Vec<Row>; 17] = [
+    let tables: [fn() -> Vec<Row>; 19] = [
         agent_image::images,
         registering::object,
         registering::registration,
@@ -48,6 +49,8 @@ pub(crate) fn rows() -> Vec<Row> {
         provisioning::deployment,
         deploy_step::life,
         provisioned::running,
+        service::begins,
+        service::follows,
         power::power,
         deprovisioning::removal,
         deletion::deletion,

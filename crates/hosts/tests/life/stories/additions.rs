@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use metal3_sim_bmc::fault::Fault;
 use metal3_sim_faults::Random;
 use metal3_sim_ironic::{BiosReports, FirmwareUpdates};
 use serde_json::{Value, json};
@@ -20,6 +21,7 @@ pub(super) fn add_to(story: &mut Story) {
     live_images(story, stream(story.seed, LIVE_IMAGES));
     agents(story, stream(story.seed, AGENTS));
     labels(story, stream(story.seed, LABELS));
+    policies(story, stream(story.seed, POLICIES));
 }
 
 /// Factors of a seed, one for each kind: any numbers, as long as they differ. Another number is another set of stories.
@@ -30,6 +32,7 @@ const DETACHMENT: u64 = 0x6c62_272e;
 const LIVE_IMAGES: u64 = 0x3c6e_f372;
 const AGENTS: u64 = 0x7f4a_7c15;
 const LABELS: u64 = 0x85eb_ca6b;
+const POLICIES: u64 = 0x9e37_79f9;
 
 fn stream(seed: u64, factor: u64) -> Random {
     Random::seeded(seed.wrapping_mul(factor).wrapping_add(1))
@@ -138,6 +141,50 @@ fn discs(story: &mut Story, mut random: Random) {
             use DriveFault::{Missing, NeverEjects, None, Refuses};
             let faults = [None, Missing, Refuses(1), Refuses(9), NeverEjects];
             steps.insert(0, Step::Drive(*pick(&mut random, &faults)));
+        }
+        story.steps.splice(at..at, steps);
+    }
+}
+
+/// Policies for reboots in each third story, each with something to change and a reboot some time later, which may be taken back, or
+/// in which the machine fails.
+fn policies(story: &mut Story, mut random: Random) {
+    if random.below(3) > 0 {
+        return;
+    }
+    let (reboots, prepares) = (json!("onReboot"), json!("onPreparing"));
+    let policies = [
+        json!({ "firmwareSettings": reboots, "firmwareUpdates": reboots }),
+        json!({ "firmwareSettings": reboots }),
+        json!({ "firmwareUpdates": reboots }),
+        json!({ "firmwareSettings": prepares, "firmwareUpdates": reboots }),
+        json!({}),
+    ];
+    // An update that is repeated boots the agent of its first attempt.
+    let may_update = story.agent == AgentKind::Usual;
+    for _ in 0..=random.below(2) {
+        let at = place(&mut random, &story.steps);
+        let pause = |random: &mut Random| Step::Wait(Duration::from_secs(*pick(random, &[0, 1, 3, 8, 40])));
+        let mut steps = vec![Step::Policy(pick(&mut random, &policies).clone())];
+        if random.below(2) == 0 {
+            steps.push(Step::Settings(pick(&mut random, &asked_settings()).clone()));
+        }
+        if may_update && random.below(2) == 0 {
+            steps.push(Step::Updates(pick(&mut random, &asked_updates()).clone()));
+        }
+        steps.extend([
+            pause(&mut random),
+            Step::Edit(json!({ "metadata": { "annotations": { "reboot.metal3.io": "" } } })),
+            pause(&mut random),
+        ]);
+        match random.below(8) {
+            0 => steps.push(Step::Policy(Value::Null)),
+            1 => steps.push(Step::Settings(json!({}))),
+            2 => steps.push(Step::Break(vec![Fault::CleanStepFails])),
+            3 => steps.push(Step::RestartController),
+            4 => steps.push(Step::LoseDatabase),
+            5 => steps.push(Step::Edit(json!({ "spec": { "online": false } }))),
+            _ => {}
         }
         story.steps.splice(at..at, steps);
     }

@@ -78,6 +78,8 @@ pub(super) enum Step {
     ClockAhead,
     /// The user asks for these BIOS settings; null: the object is deleted.
     Settings(Value),
+    /// What a reboot of the running machine may change; null: the policy is deleted.
+    Policy(Value),
     /// How the machine reports changed BIOS settings from now on.
     Bios(BiosReports),
     /// The user asks for these updates of the firmware; null: the object is deleted.

@@ -76,6 +76,12 @@ impl<'a> Order<'a> {
         (self.part == "states/provision").then_some(self.target.as_str())
     }
 
+    /// The steps of a cleaning or a service.
+    pub(super) fn steps(&self) -> impl Iterator<Item = &Value> {
+        let lists = ["clean_steps", "service_steps"].map(|list| self.body[list].as_array());
+        lists.into_iter().flatten().flatten()
+    }
+
     pub(super) const fn method(&self) -> &Method {
         self.method
     }

@@ -13,6 +13,7 @@ mod grammar;
 mod history;
 mod judge;
 mod run;
+mod services;
 mod settings;
 mod steps;
 mod updates;

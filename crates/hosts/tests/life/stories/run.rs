@@ -24,6 +24,7 @@ use super::grammar::{
 };
 use super::history::{History, annotation, by, is_deleting, is_external, is_paused};
 use super::judge::{Order, origin, violation};
+use super::services::violated_services;
 use super::settings::{unexplained_setting, violated_settings};
 use super::steps::with_mac;
 use super::updates::{Sent, unmade_update, violated_updates};
@@ -91,8 +92,9 @@ pub(super) fn shorten(story: &Story, failure: &Failed) -> String {
     )
 }
 
-/// The versions of the host, of its settings, of its updates and of its DataImage.
+/// The versions of the host, of its settings, of its updates, of its DataImage and of its policy.
 type Histories<'a> = (
+    &'a Arc<Mutex<History>>,
     &'a Arc<Mutex<History>>,
     &'a Arc<Mutex<History>>,
     &'a Arc<Mutex<History>>,
@@ -120,6 +122,7 @@ pub(super) struct StoryRun {
     settings: Arc<Mutex<History>>,
     updates: Arc<Mutex<History>>,
     pub(super) discs: Arc<Mutex<History>>,
+    policies: Arc<Mutex<History>>,
     violated: Arc<Mutex<Option<String>>>,
     pub(super) builder: Builder,
     pub(super) marks: Arc<Mutex<Marks>>,
@@ -131,9 +134,13 @@ impl StoryRun {
         let env = TestEnv::new(setup(story));
         prepare(&env, story);
         env.admit();
-        let [history, settings, updates, discs] = std::array::from_fn(|_| Arc::<Mutex<History>>::default());
+        let [history, settings, updates, discs, policies] = std::array::from_fn(|_| Arc::<Mutex<History>>::default());
         let builder = Builder::start(&env, story.agent);
-        record_versions(&env, (&history, &settings, &updates, &discs), builder.recorder());
+        record_versions(
+            &env,
+            (&history, &settings, &updates, &discs, &policies),
+            builder.recorder(),
+        );
         let violated = Arc::<Mutex<Option<String>>>::default();
         let marks = Arc::new(Mutex::new(Marks {
             is_old: story.ironic == IronicKind::Old,
@@ -141,7 +148,7 @@ impl StoryRun {
         }));
         env.interceptor.observe(Self::judge(
             &env,
-            (&history, &settings, &updates, &discs),
+            (&history, &settings, &updates, &discs, &policies),
             (&violated, &builder),
             &marks,
         ));
@@ -168,6 +175,7 @@ impl StoryRun {
             settings,
             updates,
             discs,
+            policies,
             violated,
             builder,
             marks,
@@ -177,14 +185,14 @@ impl StoryRun {
 
     fn judge(
         env: &TestEnv,
-        (history, settings, updates, discs): Histories<'_>,
+        (history, settings, updates, discs, policies): Histories<'_>,
         (violated, builder): (&Arc<Mutex<Option<String>>>, &Builder),
         marks: &Arc<Mutex<Marks>>,
     ) -> Arc<Observer> {
         let agents = builder.history();
         let (found, versions, ironic) = (Arc::clone(violated), Arc::clone(history), env.ironic.clone());
         let (marks, unbegun, settings) = (Arc::clone(marks), env.interceptor.unbegun(), Arc::clone(settings));
-        let (updates, discs) = (Arc::clone(updates), Arc::clone(discs));
+        let (updates, discs, policies) = (Arc::clone(updates), Arc::clone(discs), Arc::clone(policies));
         Arc::new(move |request, node| {
             let disk = ironic.machine_at(&address(HOST), disk).flatten();
             let mut marks = marks.lock();
@@ -200,6 +208,9 @@ impl StoryRun {
             }
             let bios = ironic.machine_at(&address(HOST), |machine| machine.bios.clone());
             if let Some(broken) = violated_settings(&order, &settings.lock(), &bios.unwrap_or_default()) {
+                found.lock().get_or_insert(broken);
+            }
+            if let Some(broken) = violated_services(&order, &versions.lock(), &policies.lock()) {
                 found.lock().get_or_insert(broken);
             }
             let made = ironic.machine_at(&address(HOST), |machine| machine.flashed.clone());
@@ -272,7 +283,13 @@ impl StoryRun {
             return Ok(());
         }
         // The orders for the other host are not judged.
-        let histories = (&self.history, &self.settings, &self.updates, &self.discs);
+        let histories = (
+            &self.history,
+            &self.settings,
+            &self.updates,
+            &self.discs,
+            &self.policies,
+        );
         let unjudged = Self::judge(&self.env, histories, (&Arc::default(), &self.builder), &self.marks);
         self.env.interceptor.observe(unjudged);
         let other = format!("redfish://{}/redfish/v1/Systems/1", bmc(HOST + 1));
@@ -484,17 +501,18 @@ fn setup(story: &Story) -> Setup {
 /// Records each version of the host and of its firmware objects that the API server stores.
 fn record_versions(
     env: &TestEnv,
-    (history, settings, updates, discs): Histories<'_>,
+    (history, settings, updates, discs, policies): Histories<'_>,
     record_agent: impl Fn(&Value, bool) + Send + 'static,
 ) {
     let (versions, of_settings, of_updates) = (Arc::clone(history), Arc::clone(settings), Arc::clone(updates));
-    let of_discs = Arc::clone(discs);
+    let (of_discs, of_policies) = (Arc::clone(discs), Arc::clone(policies));
     env.cluster.observe_writes(move |write| {
         let of_kind = match write.object["kind"].as_str() {
             Some("BareMetalHost") => &versions,
             Some("HostFirmwareSettings") => &of_settings,
             Some("HostFirmwareComponents") => &of_updates,
             Some("DataImage") => &of_discs,
+            Some("HostUpdatePolicy") => &of_policies,
             Some("PreprovisioningImage") => return record_agent(write.object, write.deleted),
             _ => return,
         };

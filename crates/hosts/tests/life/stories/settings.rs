@@ -22,9 +22,9 @@ fn is_same(one: &Value, other: &Value) -> bool {
     text(one).eq_ignore_ascii_case(&text(other))
 }
 
-/// The violated invariant of a cleaning with settings, if any.
+/// The violated invariant of a cleaning or a service with settings, if any.
 pub(super) fn violated_settings(order: &Order<'_>, asked: &History, bios: &BTreeMap<String, Value>) -> Option<String> {
-    let steps = order.body["clean_steps"].as_array().into_iter().flatten();
+    let steps = order.steps();
     let steps = steps.filter(|step| step["interface"] == "bios");
     let settings = steps.filter_map(|step| step["args"]["settings"].as_array()).flatten();
     for setting in settings {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareComponents, HostFirmwareSettings};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareComponents, HostFirmwareSettings, HostUpdatePolicy};
 use metal3_ironic::transport::Transport as _;
 use metal3_runtime::patch::apply;
 use metal3_sim_faults::{Fault, Plan, Rule};
@@ -48,6 +48,7 @@ impl StoryRun {
             Step::ClockAhead => self.set_status(json!({ "lastUpdated": "1971-02-03T00:00:00Z" })).await,
             Step::LeftInService => self.set_status(json!({ "operationalStatus": "servicing" })).await,
             Step::Settings(settings) => self.ask_settings(settings).await,
+            Step::Policy(policy) => self.allow(policy).await,
             Step::Bios(reports) => env.machine(HOST, |machine| machine.bios_reports = *reports),
             Step::Updates(updates) => self.ask_updates(updates).await,
             Step::Firmware(updates) => env.machine(HOST, |machine| machine.firmware_updates = *updates),
@@ -134,6 +135,15 @@ impl StoryRun {
             .filter(|(name, value)| valid.contains(&name.as_str()) && value.to_string() != "Sometimes");
         let kept: Value = kept.map(|(name, value)| (name.clone(), json!(value))).collect();
         self.ask_settings(&kept).await;
+    }
+
+    async fn allow(&self, policy: &Value) {
+        let api = self.env.api::<HostUpdatePolicy>();
+        drop(api.delete(&name(HOST), &DeleteParams::default()).await);
+        if !policy.is_null() {
+            let object = json!({ "metadata": { "name": name(HOST) }, "spec": policy });
+            self.env.make::<HostUpdatePolicy>(object).await;
+        }
     }
 
     async fn ask_updates(&self, updates: &Value) {

@@ -19,7 +19,7 @@ pub(super) struct Sent {
 
 /// The updates of an order: component and URL.
 fn updates(order: &Order<'_>) -> Vec<(String, String)> {
-    let steps = order.body["clean_steps"].as_array().into_iter().flatten();
+    let steps = order.steps();
     let steps = steps.filter(|step| step["interface"] == "firmware");
     let settings = steps.filter_map(|step| step["args"]["settings"].as_array()).flatten();
     settings.map(pair).collect()
@@ -35,7 +35,7 @@ fn asks(object: &Value, wanted: &(String, String)) -> bool {
     asked.map(pair).any(|update| update == *wanted)
 }
 
-/// The violated invariant of a cleaning with updates, if any. `made`: the updates that the machine made so far. A cleaning may fail
+/// The violated invariant of a cleaning or a service with updates, if any. `made`: the updates that the machine made so far. A cleaning may fail
 /// after its updates, and Ironic may lose what it did: then they are made again.
 pub(super) fn violated_updates(
     order: &Order<'_>,
@@ -43,7 +43,10 @@ pub(super) fn violated_updates(
     made: &[(String, String)],
     last: &mut Option<Sent>,
 ) -> Option<String> {
-    if order.node["provision_state"] == "clean failed" {
+    if ["clean failed", "service failed"]
+        .iter()
+        .any(|state| order.node["provision_state"] == *state)
+    {
         *last = None;
     }
     let updates = updates(order);

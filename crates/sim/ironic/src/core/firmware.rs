@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::perform::Outcome;
+use super::perform::{Outcome, step_field};
 use super::{Core, Now, Timer};
 use crate::firmware::{self, FirmwareUpdates, member};
 use crate::node::Slot;
@@ -58,7 +58,7 @@ impl Core {
     }
 
     /// Polls the update that the BMC performs, and begins with the next one.
-    pub(super) fn update_firmware(&mut self, serial: u64, now: Now) -> Option<Outcome> {
+    pub(super) fn update_firmware(&mut self, serial: u64, kind: Kind, now: Now) -> Option<Outcome> {
         let (work, timeout) = (self.pace.work, self.pace.ramdisk_timeout);
         let (node, machine) = self.node_and_machine(serial)?;
         if node.lock.is_some() {
@@ -70,7 +70,7 @@ impl Core {
         };
         match machine.firmware_updates {
             FirmwareUpdates::NeverEnd => {
-                let message = timed_out(&node.step("clean_step"));
+                let message = timed_out(&node.step(step_field(kind)), kind);
                 return Some(Outcome::Fails(timeout, message));
             }
             updates if updates.fails(&update) => {
@@ -93,10 +93,11 @@ impl Core {
         node.end_updates();
         node.record_firmware(machine, now.wall);
         node.record_bios(machine);
-        let step = node.steps.remove("clean_step").unwrap_or_default();
+        let step = node.steps.remove(step_field(kind)).unwrap_or_default();
         let is_aborted = step.get("abort_after") == Some(&json!(true));
+        let operation = if kind == Kind::Service { "Service" } else { "Clean" };
         let aborted = format!(
-            "Clean operation aborted for node {} after the completion of step \"update\"",
+            "{operation} operation aborted for node {} after the completion of step \"update\"",
             node.uuid
         );
         self.touch(serial, now);
@@ -180,7 +181,8 @@ fn failed(uuid: &str, update: &Value) -> String {
 }
 
 /// As Ironic names it, with the step and its arguments.
-fn timed_out(step: &Value) -> String {
+fn timed_out(step: &Value, kind: Kind) -> String {
+    let what = if kind == Kind::Service { "servicing" } else { "cleaning" };
     let updates = step
         .pointer("/args/settings")
         .and_then(Value::as_array)
@@ -191,7 +193,7 @@ fn timed_out(step: &Value) -> String {
         format!("{{'component': '{component}', 'url': '{url}'}}")
     });
     format!(
-        "Timeout reached while cleaning the node. Please check if the ramdisk responsible for the cleaning is running on the node. \
+        "Timeout reached while {what} the node. Please check if the ramdisk responsible for the {what} is running on the node. \
          Failed on step {{'interface': 'firmware', 'step': 'update', 'args': {{'settings': [{}]}}}}.",
         shown.collect::<Vec<_>>().join(", ")
     )

@@ -63,7 +63,7 @@ impl Core {
             Action::StoreInventoryOfBmc => self.store_inventory_of_bmc(serial, now),
             Action::CheckSteps(list) => self.check(serial, list),
             Action::RunSteps(list) => self.run_steps(serial, kind, list, now),
-            Action::UpdateFirmware => self.update_firmware(serial, now),
+            Action::UpdateFirmware => self.update_firmware(serial, kind, now),
             Action::CheckDeploySteps(list) => self.check_deploy_steps(serial, list),
             Action::RunDeploySteps(list) => self.run_deploy_steps(serial, list),
             Action::WriteImage => self.write(serial),
@@ -160,7 +160,7 @@ impl Core {
         let responds = machine.ramdisk_responds(kind != Kind::Inspect) && !is_wrong_mac;
         if responds && is_found {
             return match kind {
-                Kind::Clean | Kind::Deploy => self.after_leftover(serial, kind, now),
+                Kind::Clean | Kind::Deploy | Kind::Service => self.after_leftover(serial, kind, now),
                 _ => Some(Outcome::Done),
             };
         }
@@ -204,11 +204,7 @@ impl Core {
 
     fn run_steps(&mut self, serial: u64, kind: Kind, list: &[Value], now: Now) -> Option<Outcome> {
         let (node, mut machine) = self.node_and_machine(serial)?;
-        let field = if kind == Kind::Service {
-            "service_step"
-        } else {
-            "clean_step"
-        };
+        let field = step_field(kind);
         if let Some(machine) = machine.as_deref() {
             node.record_bios(machine);
         }
@@ -233,7 +229,7 @@ impl Core {
                 return None;
             }
             node.steps.insert(field, step.clone());
-            if kind == Kind::Clean && steps::is_update(step) {
+            if steps::is_update(step) {
                 let rest = list.get(at.saturating_add(1)..).unwrap_or_default().to_vec();
                 return self.begin_updates(serial, step, &rest, now);
             }
@@ -338,6 +334,14 @@ impl Core {
             node.last_error = Some(message.clone());
         }
         self.note(serial, "ERROR", message, now);
+    }
+}
+
+/// Where a node shows its running step.
+pub(super) const fn step_field(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Service => "service_step",
+        _ => "clean_step",
     }
 }
 

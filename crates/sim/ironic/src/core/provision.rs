@@ -74,6 +74,9 @@ impl Core {
         let node = self.node_mut(serial)?;
         node.enter(at, now.wall);
         node.last_error = None;
+        if transition.event == Event::Service {
+            node.service_steps = Some(transition.steps.clone());
+        }
         if let (Some(drive), Some(Value::Object(info))) =
             (&transition.config_drive, node.fields.get_mut("instance_info"))
         {
@@ -155,7 +158,7 @@ impl Core {
         };
         node.enter(at, now.wall);
         node.steps.remove(field);
-        node.clean_steps = None;
+        (node.clean_steps, node.service_steps) = (None, None);
         node.last_error = Some(message.to_owned());
         let script = match self.nodes.get(&serial) {
             Some(node) if kind != Kind::Service => work::switched_off(node, &self.pace),
@@ -289,9 +292,6 @@ fn checked_transition<'a>(
     }
     if let Some(what) = deploy_steps::beyond(node, &transition.steps).filter(|_| deploys) {
         return Err(Refusal::not_simulated(what).into());
-    }
-    if transition.event == Event::Service && steps::has_update(&transition.steps) {
-        return Err(Refusal::not_simulated("a firmware update by a service").into());
     }
     Ok(transition)
 }

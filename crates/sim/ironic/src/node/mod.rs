@@ -64,6 +64,8 @@ pub(crate) struct Node {
     pub(crate) steps: BTreeMap<&'static str, Value>,
     /// The steps of the last cleaning that has not ended, or failed.
     pub(crate) clean_steps: Option<Vec<Value>>,
+    /// The steps of a service that runs, or that failed.
+    pub(crate) service_steps: Option<Vec<Value>>,
     pub(crate) power: Option<PowerState>,
     pub(crate) target_power: Option<PowerState>,
     pub(crate) last_error: Option<String>,
@@ -103,6 +105,7 @@ impl Node {
             provision: Provision::stable(ProvisionState::Enroll),
             steps: BTreeMap::new(),
             clean_steps: None,
+            service_steps: None,
             power: None,
             target_power: None,
             last_error: None,
@@ -267,6 +270,7 @@ impl Node {
             (ProvisionState::Cleaning, ProvisionState::Manageable | ProvisionState::Available) => {
                 self.clean_steps = None
             }
+            (ProvisionState::Servicing, ProvisionState::Active) => self.service_steps = None,
             _ => {}
         }
         self.times.provisioned = Some(now);

@@ -87,13 +87,16 @@ pub(crate) fn whole(node: &Node, microversion: Microversion, base: &str, host: &
     shown
 }
 
-/// What Ironic keeps for itself. It keeps the steps of a cleaning that failed.
+/// What Ironic keeps for itself. It keeps the steps of a cleaning or a service that failed.
 fn internal(node: &Node) -> Value {
-    let steps = &node.clean_steps;
-    masked(match node.fw_updates.is_empty() {
-        true => json!({ "clean_steps": steps }),
-        false => json!({ "clean_steps": steps, "redfish_fw_updates": node.fw_updates }),
-    })
+    let mut internal = Map::from_iter([("clean_steps".to_owned(), json!(node.clean_steps))]);
+    if let Some(steps) = &node.service_steps {
+        internal.insert("service_steps".to_owned(), json!(steps));
+    }
+    if !node.fw_updates.is_empty() {
+        internal.insert("redfish_fw_updates".to_owned(), json!(node.fw_updates));
+    }
+    masked(internal.into())
 }
 
 /// Some of the names whose values Ironic masks in any text, also when they are only the end of one. What follows is lost with it.

@@ -234,6 +234,8 @@ pub(crate) fn adopt(node: &Node, pace: &Pace) -> Script {
 pub(crate) fn service(node: &Node, pace: &Pace, steps: Vec<Value>) -> Script {
     let script = if node.is_fake() {
         Script::default().then(pace.fake_work, Action::RunSteps(steps))
+    } else if !steps::need_ramdisk(&steps) {
+        Script::default().then(pace.bmc, Action::RunSteps(steps))
     } else {
         Script::default()
             .ramdisk(pace)

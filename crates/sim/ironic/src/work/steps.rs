@@ -55,9 +55,9 @@ pub(crate) fn refused(node: &Node, steps: &[Value]) -> Option<String> {
     })
 }
 
-/// Whether a step updates the firmware. Only a cleaning simulates that.
-pub(crate) fn has_update(steps: &[Value]) -> bool {
-    steps.iter().any(is_update)
+/// Whether a service with these steps boots the ramdisk: updates of the firmware alone need none.
+pub(crate) fn need_ramdisk(steps: &[Value]) -> bool {
+    !steps.iter().all(is_update)
 }
 
 /// Whether this is the step that updates the firmware.

@@ -2,15 +2,22 @@
 
 use super::*;
 
+/// The system runs on: Ironic boots no agent for a service with updates alone.
 #[tokio::test(start_paused = true)]
-async fn firmware_update_by_a_service_answers_501() {
+async fn firmware_is_updated_by_a_service_without_the_agent() {
     let fixture = Fixture::new();
     let node = fixture.register(json!({})).await;
     fixture.go(&node, Transition::Adopt, ProvisionState::Active).await;
     let settings = json!({"settings": [{"component": "bios", "url": UPDATE}]});
     let update = vec![step("firmware", "update", settings)];
-    let refused = fixture.ask(&node, Transition::Service(update)).await.unwrap_err();
-    assert_status(&refused, 501);
+    let before = fixture.ironic.machine_at(BMC, |machine| machine.counts.erased);
+    fixture
+        .go(&node, Transition::Service(update), ProvisionState::Active)
+        .await;
+    assert_eq!(version(&fixture, &node, "bios").await, "bios-2.bin");
+    let shown = fixture.read(&node).await;
+    assert!(shown.firmware_left().is_empty() && shown.steps_under_way().is_empty());
+    assert_eq!(fixture.ironic.machine_at(BMC, |machine| machine.counts.erased), before);
 }
 
 async fn version(fixture: &Fixture, node: &NodeUuid, component: &str) -> String {

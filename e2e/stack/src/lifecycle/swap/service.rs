@@ -1,5 +1,5 @@
 //! A running host whose BIOS the Go manager changes by a service when it is rebooted, as its HostUpdatePolicy allows. This
-//! program begins no services, and waits for the end of one that it finds.
+//! program waits for the end of one that it finds, and begins one at the next reboot only.
 
 use serde_json::{Value, json};
 
