@@ -246,6 +246,13 @@ host-updates: rust ## update the firmware of a machine on its own real Ironic, w
 	@cargo build --quiet --locked --bin capm3 --bin labhosts --bin host-life
 	@$(OWN_IRONIC) && $(CARGO_BIN)/host-life --level 3 --updates --port 27583 --patience 900
 
+.PHONY: host-services
+host-services: INSTANCE = services
+host-services: EXTRA_CONF = e2e/ironic/bios.conf
+host-services: rust ## change BIOS settings and firmware of a running machine at reboots on its own real Ironic, with a kill after each change
+	@cargo build --quiet --locked --bin capm3 --bin labhosts --bin host-life
+	@$(OWN_IRONIC) && $(CARGO_BIN)/host-life --level 3 --services --port 27593 --patience 900
+
 # SCENARIO: one or several of live-iso, data-image, subscription, fast-inspection, named-agent, redirect, oci, deploy-step,
 # architectures; default: all.
 .PHONY: e2e-hosts-images

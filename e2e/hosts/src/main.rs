@@ -25,6 +25,7 @@ mod phase;
 mod program;
 mod raid;
 mod registry;
+mod services;
 mod updates;
 
 use std::path::PathBuf;
@@ -68,8 +69,11 @@ struct Arguments {
     /// Update the firmware of one machine, with a kill after each change
     #[arg(long, conflicts_with_all = ["kills", "faults", "direct", "raid", "bios"])]
     updates: bool,
+    /// Change BIOS settings and firmware of a running machine at reboots, with a kill after each change
+    #[arg(long, conflicts_with_all = ["kills", "faults", "direct", "raid", "bios", "updates"])]
+    services: bool,
     /// Deploy images of each kind and use what belongs to a host, with a kill after each order: all of it, or what is named
-    #[arg(long, num_args = 0.., value_enum, conflicts_with_all = ["kills", "faults", "direct", "raid", "bios", "updates"])]
+    #[arg(long, num_args = 0.., value_enum, conflicts_with_all = ["kills", "faults", "direct", "raid", "bios", "updates", "services"])]
     images: Option<Vec<Scenario>>,
     /// Connect the program to Ironic without the interceptor: requests are not counted
     #[arg(long)]
@@ -102,6 +106,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
         (None, _) if arguments.images.is_some() => images::run(arguments, setup, &mut claims).await?,
         (None, _) if arguments.bios => bios::run(arguments, setup, &mut claims).await?,
         (None, _) if arguments.updates => updates::run(arguments, setup, &mut claims).await?,
+        (None, _) if arguments.services => services::run(arguments, setup, &mut claims).await?,
         (None, _) if arguments.raid => raid::run(arguments, setup, &mut claims).await?,
         (None, 0) => life::run(arguments, setup, &mut claims).await?,
         (None, most) => kills::run(arguments, setup, most, &mut claims).await?,

@@ -58,7 +58,7 @@ async fn rounds(env: &TestEnv, claims: &mut Claims) -> anyhow::Result<()> {
 }
 
 /// Offers a file of firmware, and returns its address.
-fn offer(env: &TestEnv, component: &str, version: &str) -> anyhow::Result<String> {
+pub(crate) fn offer(env: &TestEnv, component: &str, version: &str) -> anyhow::Result<String> {
     let (file, endpoint) = (format!("{component}-{version}"), env.session.ironic.endpoint());
     let path = Path::new(&endpoint.files_root).join(&file);
     std::fs::write(&path, format!("lab-firmware {component} {version}\n"))
@@ -102,7 +102,7 @@ async fn has(env: &TestEnv, wanted: &[(&str, &str)]) -> anyhow::Result<()> {
 }
 
 /// The number of updates that the machine was given.
-async fn updates(env: &TestEnv) -> anyhow::Result<u64> {
+pub(crate) async fn updates(env: &TestEnv) -> anyhow::Result<u64> {
     let firmware = part(&env.machine(ONE).await?, "firmware");
     part(&firmware, "updates")
         .as_u64()
