@@ -14,7 +14,9 @@ const OBJECTS: &str = include_str!("example.json");
 /// When the commands run.
 const NOW: &str = "2026-11-26T08:10:00Z";
 
-fn objects() -> Vec<Value> {
+/// The objects.
+#[must_use]
+pub fn objects() -> Vec<Value> {
     serde_json::from_str(OBJECTS).unwrap_or_default()
 }
 

@@ -55,6 +55,11 @@ impl Snapshot {
         self.store(read, answer.map(|found| found.into_iter().map(Arc::new).collect()));
     }
 
+    /// Adds a result whose objects the caller keeps, too.
+    pub fn insert_shared(&mut self, read: Read, found: Result<Vec<Arc<Value>>, Unread>) {
+        self.store(read, found);
+    }
+
     fn store(&mut self, read: Read, found: Found) {
         if let (Read::List { kind, labels }, Ok(found)) = (&read, &found) {
             let of_kind = self.kinds.entry((kind.group.clone(), kind.kind.clone())).or_default();
@@ -69,6 +74,12 @@ impl Snapshot {
         }
         self.answers.insert(read, found);
         self.memo.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Whether each of these reads has a result.
+    #[must_use]
+    pub fn has_all(&self, reads: &BTreeSet<Read>) -> bool {
+        reads.iter().all(|read| self.has(read))
     }
 
     /// The result of a read, also of an object that a list has.

@@ -11,6 +11,7 @@ mod text;
 mod timeline;
 mod top;
 mod tree;
+mod waits;
 
 use std::collections::BTreeSet;
 
@@ -31,6 +32,7 @@ pub use text::{host_line, render};
 pub use timeline::Moment;
 pub use top::{ErrorRow, StepRow, Top, WaitRow};
 pub use tree::Node;
+pub use waits::{Wait, in_order, waits};
 
 /// A question about many objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
