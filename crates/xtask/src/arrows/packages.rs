@@ -47,6 +47,7 @@ const EVERYTHING: &[&str] = &[
     "metal3-capm3",
     "metal3-webhooks",
     "metal3-explain",
+    "metal3-console",
     "metal3-preflight",
     "metal3-files",
     "metal3-flags",
@@ -83,6 +84,11 @@ pub(super) const PACKAGES: &[Package] = &[
     package("metal3-webhooks", FOUNDATION),
     // Independent of the products: it explains their reasons from a table.
     pure("metal3-explain", KINDS),
+    // What it shows is in the words of explanations, and in no others.
+    package(
+        "metal3-console",
+        &["metal3-domain", "metal3-api", "metal3-runtime", "metal3-explain"],
+    ),
     // Independent of the products too: their rules about features reach it as functions.
     pure("metal3-preflight", &["metal3-domain", "metal3-api", "metal3-flags"]),
     // Independent of the products too: tests compare its table with their registry.

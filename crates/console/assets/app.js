@@ -1,0 +1,95 @@
+// The page: which view is shown, and what is said above it.
+
+import { follow, onChange, read } from "./address.js";
+import { whoOf } from "./filter.js";
+import { fill, say } from "./dom.js";
+import { el } from "./dom.js";
+import { connect, fleet, link, onBatch, onLink } from "./server.js";
+import { tick } from "./time.js";
+import { Clusters, Cluster } from "./cluster.js";
+import { Fleet } from "./fleet.js";
+import { Host } from "./host.js";
+import { Pools } from "./pools.js";
+import { Waits } from "./waits.js";
+
+const VIEWS = { fleet: Fleet, host: Host, cluster: Cluster, clusters: Clusters, pools: Pools, waits: Waits };
+const TITLES = { fleet: "Fleet", host: "Host", cluster: "Cluster", clusters: "Clusters", pools: "Pools", waits: "Waits" };
+// Views that belong to an entry of the navigation.
+const ENTRY = { host: "fleet", cluster: "clusters" };
+
+const main = document.getElementById("main");
+let shown = null;
+
+function show() {
+  const { view = "fleet", ...values } = read();
+  const name = VIEWS[view] ? view : "fleet";
+  shown?.close?.();
+  for (const one of document.querySelectorAll("nav a[data-view]")) {
+    if (one.dataset.view === (ENTRY[name] ?? name)) one.setAttribute("aria-current", "page");
+    else one.removeAttribute("aria-current");
+  }
+  document.title = `${values.name ? `${values.name} · ` : ""}${TITLES[name]} · Metal3`;
+  main.dataset.view = name;
+  shown = new VIEWS[name](main, values);
+}
+
+function notices() {
+  const { namespace, notices: lines, pending } = fleet.scope;
+  const all = [
+    namespace && `Only the namespace ${namespace} is read: you may list no others.`,
+    pending > 0 && `${pending} kinds are still being read.`,
+    ...lines,
+  ].filter(Boolean);
+  const place = document.getElementById("notices");
+  const text = all.join("\n");
+  place.hidden = all.length === 0;
+  if (place.dataset.text === text) return;
+  place.dataset.text = text;
+  fill(place, el("ul", {}, all.map((line) => el("li", {}, line))));
+}
+
+function badge() {
+  let blocked = 0;
+  for (const row of fleet.rows.values()) blocked += ["user", "hardware"].includes(whoOf(row)) ? 1 : 0;
+  const place = document.getElementById("blocked");
+  place.hidden = blocked === 0;
+  place.title = "hosts for which someone has to act";
+  say(place, String(blocked));
+}
+
+function showLink() {
+  const place = document.getElementById("link");
+  const at = link.since.toTimeString().slice(0, 8);
+  const texts = {
+    connecting: "connecting",
+    connected: "live",
+    lost: `no connection since ${at}; the page shows what was known then`,
+    refused: "the console was started again: open the URL that it printed",
+  };
+  place.className = `link ${link.state}`;
+  document.body.classList.toggle("away", ["lost", "refused"].includes(link.state));
+  say(place, texts[link.state]);
+}
+
+document.addEventListener("click", follow);
+onChange(() => {
+  show();
+  scrollTo(0, 0);
+  main.focus({ preventScroll: true });
+});
+onBatch(() => {
+  notices();
+  badge();
+});
+onLink(showLink);
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.target.closest("input, select, textarea")) return;
+  const input = document.querySelector("input[type=search]");
+  if (!input) return;
+  event.preventDefault();
+  input.focus();
+});
+setInterval(tick, 1000);
+showLink();
+show();
+connect();

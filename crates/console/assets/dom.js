@@ -1,0 +1,34 @@
+// Elements. Data becomes text nodes and attribute values only.
+
+const ATTRIBUTES = new Set(["id", "class", "href", "role", "type", "title", "value", "placeholder", "for", "name", "tabindex", "open",
+  "scope", "hidden", "autocomplete", "spellcheck", "selected", "min", "max"]);
+
+export function el(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (ATTRIBUTES.has(key) || key.startsWith("aria-") || key.startsWith("data-")) element.setAttribute(key, value === true ? "" : value);
+    else throw new Error(`no attribute ${key}`);
+  }
+  add(element, children);
+  return element;
+}
+
+function add(element, children) {
+  for (const child of children.flat()) {
+    if (child === undefined || child === null || child === false || child === "") continue;
+    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+}
+
+export function fill(element, ...children) {
+  const parts = document.createDocumentFragment();
+  add(parts, children);
+  element.replaceChildren(parts);
+}
+
+// Sets a text only if it differs, so that nothing is drawn again for nothing.
+export function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}

@@ -1,0 +1,105 @@
+//! The console: pages about a fleet, for a person with a kubeconfig.
+//!
+//! - `objects`: what was read; `shared` answers questions from it. One watch for each kind fills it (`follow`), with the rights of the
+//!   kubeconfig: pages and viewers cause no requests.
+//! - `fleet`, `host`, `about`: the documents that pages show; the words are those of `metal3_explain`.
+//! - `server`: HTTP on loopback: who may look, headers, files, documents, and the stream of changes (`changes`).
+//!
+//! Limits: it only reads, and reads no Secret. Invariants: nothing is served without the cookie that the printed URL grants; what
+//! may not be read is named, and is never shown as absent; texts of objects reach a page as text.
+#![warn(missing_docs)]
+
+mod about;
+mod arguments;
+mod changes;
+mod fleet;
+mod follow;
+mod host;
+mod kinds;
+mod objects;
+mod server;
+mod shared;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use kube::Client;
+use metal3_domain::clock::Clock;
+use tokio::task::JoinSet;
+
+pub use arguments::{Arguments, USAGE, parse};
+
+use changes::Changes;
+use server::access::Access;
+use shared::Shared;
+
+/// What a console shows, and where.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The address to listen on, of loopback.
+    pub address: SocketAddr,
+    /// The only namespace to read; without one all, or that of the kubeconfig if not all may be read.
+    pub namespace: Option<String>,
+    /// The namespace of the kubeconfig.
+    pub default_namespace: String,
+}
+
+/// A running console. Dropping it closes the port and ends the watches.
+#[derive(Debug)]
+pub struct Console {
+    address: SocketAddr,
+    access: Arc<Access>,
+    shared: Arc<Shared>,
+    _tasks: JoinSet<()>,
+}
+
+impl Console {
+    /// Opens the port, and begins to watch. `announce` gets the URL of each further browser once the one before is used.
+    ///
+    /// # Errors
+    /// When the port is taken, or the system has no random numbers.
+    pub async fn open(
+        client: Client,
+        clock: Arc<dyn Clock>,
+        options: &Options,
+        announce: impl Fn(&str) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let listener = tokio::net::TcpListener::bind(options.address).await?;
+        let address = listener.local_addr()?;
+        let access = Arc::new(Access::new(address, Box::new(announce))?);
+        let shared = Arc::new(Shared::default());
+        let changes = Arc::new(Changes::new(Arc::clone(&shared), clock));
+        let mut tasks = JoinSet::new();
+        let scope = follow::Scope {
+            only: options.namespace.clone(),
+            default: options.default_namespace.clone(),
+        };
+        tasks.spawn(follow::all(client, Arc::clone(&shared), scope));
+        tasks.spawn(Arc::clone(&changes).run());
+        tasks.spawn(server::serve(listener, Arc::clone(&access), changes));
+        Ok(Self {
+            address,
+            access,
+            shared,
+            _tasks: tasks,
+        })
+    }
+
+    /// The address that it listens on.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The URL for a browser, which is good for one of them.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.access.url()
+    }
+
+    /// Waits until each kind was listed, or is known not to be readable.
+    pub async fn listed(&self) {
+        self.shared.listed().await;
+    }
+}
