@@ -622,7 +622,7 @@ plugin-outputs: rust ## run kubectl metal3 in the sandbox, and write what it pri
 	@$(SCENARIOS) outputs --write
 plugin-outputs-real: rust ## copy what it printed in the last `make e2e-smoke` or `make e2e` from REPORT into that page
 	@$(SCENARIOS) outputs --real "$(REPORT)"
-plugin-size: rust ## build the program of a release with and without kubectl metal3, and print the sizes
+plugin-size: rust ## build the program of a release with and without kubectl metal3 and the console, and print the sizes
 	@$(XTASK) plugin-size
 plugin: tools ## write archives of kubectl-metal3 with the programs in IMAGES, and metal3.yaml for Krew, into RELEASE (PLUGIN_URL, SOURCE)
 	@$(XTASK) plugin "$(RELEASE)" --images "$(IMAGES)" --url "$(PLUGIN_URL)" --source "$(SOURCE)"

@@ -18,7 +18,7 @@ done
 image=${REGISTRY}/localimages/$image_name
 build=$(mktemp -d)
 trap 'rm -rf "$build"' EXIT
-(cd "$ours" && RUSTFLAGS='-C target-feature=+crt-static -C strip=symbols' cargo build --locked --no-default-features --features plugin --profile dist \
+(cd "$ours" && RUSTFLAGS='-C target-feature=+crt-static -C strip=symbols' cargo build --locked --no-default-features --features console --profile dist \
   --target x86_64-unknown-linux-gnu --target-dir "$build/target" -p metal3-manager)
 cp "$build/target/x86_64-unknown-linux-gnu/dist/capm3" "$ours/Containerfile" "$build"
 sudo "${CONTAINER_RUNTIME}" build --tag "$image" --file "$build/Containerfile" "$build"

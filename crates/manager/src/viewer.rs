@@ -15,6 +15,10 @@ pub(super) fn run() -> Option<ExitCode> {
     if word.as_deref() == Some("why") {
         return Some(why(std::env::args().skip(2)));
     }
+    #[cfg(feature = "console")]
+    if word.as_deref() == Some("console") {
+        return Some(console(std::env::args().skip(2)));
+    }
     if let Some(code) = word.and_then(|word| plugin(&word)) {
         return Some(code);
     }
@@ -73,6 +77,47 @@ fn plugin(word: &str) -> Option<ExitCode> {
             ExitCode::FAILURE
         }
     })
+}
+
+/// Runs `capm3 console` until it is stopped.
+#[cfg(feature = "console")]
+fn console(arguments: impl Iterator<Item = String>) -> ExitCode {
+    use std::sync::Arc;
+
+    use anyhow::Context as _;
+    use metal3_console::{Console, Options};
+
+    let wanted = match metal3_console::parse(arguments) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            eprintln!("capm3 console: {error:#}");
+            return ExitCode::from(2);
+        }
+    };
+    let ended = block_on(async |requests| {
+        let config = load_viewer_config(&wanted.chosen).await?;
+        let options = Options {
+            address: wanted.address,
+            namespace: wanted.namespace,
+            default_namespace: config.default_namespace.clone(),
+        };
+        let clock = Arc::new(SystemClock::start());
+        let next = |url: &str| print_all(&format!("for a further browser: {url}\n"));
+        let opened = Console::open(requests.connect(config)?, clock, &options, next).await;
+        let console = opened.with_context(|| format!("listen on {}", options.address))?;
+        print_all(&format!(
+            "console     {}\nThe URL is good for one browser. Ctrl-C ends the console.\n",
+            console.url()
+        ));
+        tokio::signal::ctrl_c().await.context("listen for Ctrl-C")
+    });
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("capm3 console: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Runs `capm3 why`. The exit code is that of the state: 0 if the object waits for nothing.

@@ -133,7 +133,7 @@ enum Command {
         #[command(flatten)]
         programs: plugin::check::Programs,
     },
-    /// Build the program with and without `kubectl metal3`, and print the sizes and the difference
+    /// Build the program with and without `kubectl metal3` and the console, and print the sizes and the differences
     PluginSize {
         #[command(flatten)]
         compiled: images::Compiled,

@@ -160,7 +160,8 @@ pub(super) const WORDS: &[Word] = &[
 ];
 
 /// Words of the plugin that other modules perform.
-const OTHERS: [(&str, &str); 3] = [
+const OTHERS: [(&str, &str); 4] = [
+    ("console", "the fleet in a browser: docs/console.md"),
     ("why KIND/NAME", "why an object waits, down to the last cause"),
     ("select --machine=NAME", "which host a machine would choose"),
     (
@@ -204,6 +205,7 @@ pub fn help() -> String {
         .map(|word| (format!("{} {}", word.name, word.arguments), word.help));
     let others = OTHERS.iter().map(|(usage, help)| ((*usage).to_owned(), *help));
     let lines = others
+        .filter(|(usage, _)| cfg!(feature = "console") || usage != "console")
         .chain(own)
         .map(|(usage, help)| format!("  {:34}{help}\n", usage.trim_end()));
     format!("kubectl metal3:\n{}", lines.collect::<String>())
@@ -216,8 +218,9 @@ pub fn candidates(typed: &[String]) -> Vec<String> {
         .split_last()
         .map_or(("", [].as_slice()), |(last, before)| (last.as_str(), before));
     let Some(first) = before.first() else {
-        let words = ["why", "select", "preflight"]
+        let words = ["why", "console", "select", "preflight"]
             .into_iter()
+            .filter(|word| cfg!(feature = "console") || *word != "console")
             .chain(WORDS.iter().map(|word| word.name));
         return started(words, last);
     };
@@ -245,6 +248,7 @@ pub fn candidates(typed: &[String]) -> Vec<String> {
                 .map(|known| format!("{}/", known.kind.to_ascii_lowercase()));
             kinds.filter(|kind| kind.starts_with(last)).collect()
         }
+        ("console", _) => started(["--address", NAMESPACE.name, KUBECONFIG.name, CONTEXT.name], last),
         ("why", _) => started(OF_HOST.iter().map(|flag| flag.name), last),
         ("completion", _) => started(["bash", "zsh", "fish", "kubectl"], last),
         (_, Some(word)) => started(word.flags.iter().map(|flag| flag.name), last),

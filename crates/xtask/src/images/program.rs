@@ -85,7 +85,7 @@ pub(crate) fn native() -> Result<&'static str> {
 }
 
 /// The features of the released program: all but the sandbox.
-pub(crate) const RELEASED: [&str; 3] = ["--no-default-features", "--features", "plugin"];
+pub(crate) const RELEASED: [&str; 3] = ["--no-default-features", "--features", "console"];
 
 /// Functions with the same instructions once, and relocations in their short form: a twentieth of the program. Only the compiler's
 /// own linker is known to understand both.
