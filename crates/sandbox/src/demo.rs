@@ -1,10 +1,12 @@
 //! The reference cluster on simulated machines.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use metal3_console::{Console, Options};
 use metal3_domain::clock::{Clock, SystemClock};
 use metal3_sim_capi::view::endpoint;
 use serde_json::json;
@@ -17,7 +19,7 @@ use super::http_server::HttpServer;
 use super::kubeconfig;
 use super::steps::apply_text;
 use super::variables::Variables;
-use super::world::{Setup, World, definitions};
+use super::world::{NAMESPACE, Setup, World, definitions};
 
 /// The objects of the reference cluster.
 const TEMPLATE: &str = include_str!("../../../e2e/scenarios/objects/cluster.yaml");
@@ -38,6 +40,8 @@ pub(super) async fn live(flags: &Flags) -> Result<bool> {
     let serving = HttpServer::open(&world.cluster, &clock, definitions(), flags.port).await;
     let serving = serving.context("--port: listen on loopback")?;
     kubeconfig::write(&flags.kubeconfig, serving.url())?;
+    let console = open_console(&world, &clock).await?;
+    println!("console     {}", console.url());
     print_access(flags, serving.url());
     println!(
         "machines    {} times faster than real ones; new disks are not cleaned (automatedCleaningMode: disabled)\n",
@@ -98,6 +102,18 @@ fn ideas(flags: &Flags) -> [(&'static str, String); 3] {
             ),
         ),
     ]
+}
+
+/// The pages about this world, for one browser.
+async fn open_console(world: &World, clock: &Arc<dyn Clock>) -> Result<Console> {
+    let options = Options {
+        address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        namespace: None,
+        default_namespace: NAMESPACE.to_owned(),
+    };
+    let next = |url: &str| println!("console, for a further browser: {url}");
+    let opened = Console::open(world.cluster.client("console"), Arc::clone(clock), &options, next).await;
+    opened.context("the console: listen on loopback")
 }
 
 /// Creates hosts and the reference cluster.
