@@ -110,6 +110,19 @@ demo: rust ## run a cluster on simulated machines, with a kubeconfig (ONCE=1, BA
 	  --kubeconfig $(CACHE)/sandbox.kubeconfig \
 	  $(if $(ONCE),--once) $(if $(BARE),--bare) $(addprefix --scenario ,$(SCENARIO)) $(addprefix --pause ,$(PAUSE))
 
+# BROWSER: Chromium. HOSTS: of the large fleet. PICTURES: folder for screenshots, such as docs/img.
+BROWSER ?= chromium
+CHROMIUM = apt-get install -y -qq --no-install-recommends chromium
+.PHONY: console-test browser
+console-test: rust browser ## look at the console with Chromium: each view, texts that are scripts, loss and return, HOSTS=1000 hosts (PICTURES, BROWSER)
+	@profile=$$(mktemp -d) && trap 'rm -rf "$$profile"' EXIT && \
+	  cargo run --quiet --locked --bin console-test -- --browser "$(BROWSER)" --profile "$$profile" \
+	    $(addprefix --hosts ,$(HOSTS)) $(addprefix --pictures ,$(PICTURES))
+browser: # installed as root, otherwise named
+	@command -v "$(BROWSER)" >/dev/null || { test "$(BROWSER)" = chromium && test "$$(id -u)" -eq 0 && export DEBIAN_FRONTEND=noninteractive && \
+	  { $(CHROMIUM) >&2 || { apt-get update -qq >&2 && $(CHROMIUM) >&2; }; }; } || \
+	  { echo "$(BROWSER) is missing: run as root: $(CHROMIUM)" >&2; exit 1; }
+
 # FILE: one script; default: all of e2e/scenarios.
 SEED ?= 1
 scenario: rust ## run the scripts of e2e/scenarios on the simulated world, each twice with equal logs (FILE, SEED)

@@ -132,6 +132,7 @@ pub(super) const PACKAGES: &[Package] = &[
     ),
     package("metal3-parity", EVERYTHING),
     package("metal3-scenario-runner", EVERYTHING),
+    package("metal3-console-test", EVERYTHING),
     // Fuzz targets for the parsers of all packages.
     package("metal3-fuzz", EVERYTHING),
     package(
