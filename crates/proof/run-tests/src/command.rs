@@ -32,6 +32,9 @@ pub(super) fn run(arguments: Arguments, mut line: impl FnMut(&str)) -> Result<bo
         ("CARGO_TERM_QUIET", "false"),
         ("CARGO_TERM_VERBOSE", "false"),
     ]);
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_package(&name.to_string_lossy())) {
+        command.env_remove(name);
+    }
     command.args(arguments).stdout(writer.try_clone()?).stderr(writer);
     let mut child = command.spawn().context("run cargo")?;
     // Its copies of the writer would keep the pipe open.
@@ -48,4 +51,29 @@ pub(super) fn run(arguments: Arguments, mut line: impl FnMut(&str)) -> Result<bo
         bytes.clear();
     }
     Ok(child.wait().context("wait for cargo")?.success())
+}
+
+/// Whether a variable is about the package of this program, by which cargo started it. Build scripts of dependencies depend on them: with
+/// others than in a plain `cargo build`, these and all that needs them would be built again at each change from one to the other.
+fn is_of_package(name: &str) -> bool {
+    name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargo_gets_the_variables_of_the_user_and_not_those_of_this_package() {
+        for (name, expected) in [
+            ("CARGO_PKG_NAME", true),
+            ("CARGO_PKG_VERSION_MAJOR", true),
+            ("CARGO_MANIFEST_DIR", true),
+            ("CARGO_TARGET_DIR", false),
+            ("CARGO_HOME", false),
+            ("PATH", false),
+        ] {
+            assert_eq!(is_of_package(name), expected, "{name}");
+        }
+    }
 }
