@@ -60,7 +60,7 @@ pub(in crate::plan) fn choose(planner: &mut Planner<'_>) -> PlanResult<(Agent, N
     };
     match require_usable_secret(planner, &wanted) {
         Err(end @ Decision::Read(_)) => return Err(end),
-        Err(_) if is_erased(planner) || planner.is_deleting() => return Ok(kept(planner)),
+        Err(_) if is_erased(planner) || is_in_use(planner) || planner.is_deleting() => return Ok(kept(planner)),
         usable => usable?,
     }
     if planner.is_deleting() {
@@ -158,6 +158,11 @@ fn profile(planner: &Planner<'_>) -> Option<Profile> {
     let address = planner.host().spec.bmc.as_ref().map_or("", |bmc| &bmc.address);
     let endpoint = BmcEndpoint::of(address, &planner.facts.settings.node).ok()?;
     Some(endpoint.profile())
+}
+
+/// Whether the machine runs a system, which is started whatever its agent.
+fn is_in_use(planner: &Planner<'_>) -> bool {
+    matches!(planner.state(), State::Provisioned | State::ExternallyProvisioned)
 }
 
 /// Whether the system of the machine is removed, which waits for no builder.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState};
 use metal3_domain::clock::Monotonic;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
@@ -72,6 +73,16 @@ impl CleaningOrders {
             order.left = left(order, node);
         }
         Some(order.clone())
+    }
+
+    /// A running machine is switched off on request.
+    pub(super) fn forget_service(&self, key: &Key, host: &BareMetalHost) {
+        if matches!(
+            host.status.provisioning.state,
+            ProvisioningState::Provisioned | ProvisioningState::ExternallyProvisioned
+        ) {
+            self.remove(key);
+        }
     }
 
     pub(super) fn remove(&self, host: &Key) {

@@ -141,6 +141,10 @@ impl Executor<'_> {
         if sent.impact == Impact::Erases {
             self.erasing.begin(self.key, self.index);
         }
+        if sent.power == Some(false) {
+            // What a service did not change is tried again when the machine is started.
+            self.cleaning_orders.forget_service(self.key, &observed.host);
+        }
         if sent.runs_steps {
             self.cleaning_orders
                 .begin(self.key, self.index, sent.bios, CleaningProgress::Begun);

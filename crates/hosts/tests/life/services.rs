@@ -259,6 +259,38 @@ async fn service_that_is_taken_back_while_it_waits_for_its_agent_is_aborted() {
     assert_eq!((services(&env), has(&env, TURBO)), (1, json!("Enabled")));
     assert_untouched(&env);
     assert_healthy(&env).await;
+    let policy = Patch::Merge(json!({ "spec": { "firmwareSettings": "onReboot" } }));
+    api.patch(&name(1), &PatchParams::default(), &policy).await.unwrap();
+    rebooted(&env).await;
+    assert_eq!(
+        (services(&env), has(&env, TURBO)),
+        (2, json!("Disabled")),
+        "it is allowed again"
+    );
+}
+
+/// Removing the image would cut the power while the BMC writes.
+#[tokio::test(start_paused = true)]
+async fn image_that_is_removed_while_firmware_is_written_waits_for_its_end() {
+    let env = running().await;
+    allow(&env, json!({ "firmwareUpdates": "onReboot" })).await;
+    ask_update(&env).await;
+    env.machine(1, |machine| machine.firmware_updates = FirmwareUpdates::NeverEnd);
+    reboot(&env).await;
+    env.until(1, "a service", |host| {
+        host.is_some_and(|host| host.status.operational_status == OperationalStatus::Servicing)
+    })
+    .await;
+    env.edit(1, json!({ "spec": { "image": null } })).await;
+    sleep(Duration::from_mins(2)).await;
+    assert_eq!(
+        done(&env, "PUT nodes/_/states/provision deleted"),
+        0,
+        "{:#?}",
+        env.get(1).await
+    );
+    env.machine(1, |machine| machine.firmware_updates = FirmwareUpdates::Succeed);
+    env.until_state(1, "available").await;
 }
 
 async fn life(case: Case) -> (usize, u64) {

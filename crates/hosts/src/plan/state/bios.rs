@@ -71,8 +71,16 @@ pub(super) fn differing(planner: &Planner<'_>) -> PlanResult<Result<Vec<Differen
 
 /// The settings that a service of a running machine must change. Those that its machine cannot have, or does not take, are none.
 pub(super) fn for_service(planner: &mut Planner<'_>, node: &Node) -> PlanResult<Vec<Difference>> {
-    if !is_due(planner, node)? {
+    let Some(settings) = asked(planner)? else {
         return Ok(Vec::new());
+    };
+    match planner.facts.bios {
+        Observed::Present(_) | Observed::Absent => {}
+        _ if bios::is_current(settings, node) && !bios::is_change_reported(settings) => return Ok(Vec::new()),
+        Observed::Unknown(UnknownReason::NotRead | UnknownReason::NotListed) => {
+            return Err(Decision::read(Read::ReportedBios));
+        }
+        Observed::Unknown(_) => return Ok(Vec::new()),
     }
     let differing = differing(planner)?.unwrap_or_default();
     if !differing.is_empty() && has_ended(planner, node, &differing) {

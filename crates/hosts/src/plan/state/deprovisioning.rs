@@ -175,6 +175,8 @@ fn tear_down_serviced(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     let is_own_fault = node.fault.as_deref() == Some(SERVICE_FAULT);
     match &node.provision_state {
         S::Servicing => wait_for_service(planner, node),
+        // The BMC writes firmware, which a power-off would cut.
+        S::ServiceWait if !node.firmware_left().is_empty() => wait_for_service(planner, node),
         S::ServiceFailed if node.maintenance && is_own_fault => {
             require_ownership(planner, node, has_no_other_instance(planner, node))?;
             end_own_maintenance(planner, node, SERVICE_FAULT)?;

@@ -129,8 +129,17 @@ pub(super) fn due(planner: &Planner<'_>, node: &Node) -> PlanResult<Vec<Firmware
 /// The updates that a service of a running machine must make. Those that its machine cannot have, or that cannot be recorded, are
 /// none.
 pub(super) fn for_service(planner: &Planner<'_>, node: &Node) -> PlanResult<Vec<FirmwareUpdate>> {
-    if planner.facts.firmware_components.present().is_none() || planner.facts.is_firmware_status_refused {
+    let object = planner.facts.firmware_components.present();
+    let is_asked = object.is_some_and(|object| !firmware::due(object).is_empty());
+    if !is_asked || planner.facts.is_firmware_status_refused {
         return Ok(Vec::new());
+    }
+    match planner.facts.versions {
+        Observed::Unknown(UnknownReason::NotRead | UnknownReason::NotListed) => {
+            return Err(Decision::read(Read::ReportedVersions));
+        }
+        Observed::Unknown(_) => return Ok(Vec::new()),
+        Observed::Present(_) | Observed::Absent => {}
     }
     match due(planner, node) {
         Err(Decision::Fail(_)) => Ok(Vec::new()),
@@ -143,7 +152,8 @@ pub(super) fn settle_service(planner: &mut Planner<'_>, node: &Node) -> PlanResu
     let Some(object) = planner.facts.firmware_components.present().copied() else {
         return Ok(());
     };
-    if node.provision_state == S::Active && !Order::of(object).is_open() {
+    // A service of another client is left to it. What cannot be recorded keeps no machine off.
+    if !Order::of(object).is_open() || planner.facts.is_firmware_status_refused {
         return Ok(());
     }
     firmware_order::settle(planner, node, object)

@@ -10,20 +10,22 @@ use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
 use metal3_runtime::plan::{Observed, UnknownReason};
 
-use super::shared::{SERVICE_FAULT, abort, end_own_maintenance, failure_reason, require_slot, wait_for_service};
+use super::shared::{SERVICE_FAULT, abort, end_own_maintenance, failure_reason, wait_for_service};
 use super::{bios as settings, firmware as updates};
-use crate::facts::{CleaningOrder, Read};
+use crate::facts::{CleaningOrder, CleaningProgress, Read};
 use crate::names::reason;
 use crate::node::bios::{self, Difference};
 use crate::node::firmware;
 use crate::plan::agent_state::AgentWait;
-use crate::plan::agent_wait::require_ready;
-use crate::plan::error::Failure;
+use crate::plan::error::{Failure, event_reason};
 use crate::plan::ownership::may_switch_power;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::safety::{disruptive_transition, require_live, require_ownership};
 use crate::plan::service_policy::{Allowed, is_left, is_serviceable, known};
 use crate::plan::{status, wait};
+
+/// The name of the request.
+pub(super) const SERVICE: &str = "service";
 
 /// What the policy allows, read if it is not known yet.
 fn allowed(planner: &Planner<'_>) -> PlanResult<Allowed> {
@@ -57,8 +59,7 @@ fn changes(planner: &mut Planner<'_>, node: &Node) -> PlanResult<Changes> {
 /// Orders a service in place of power on. `Ok`: the system is to be started.
 pub(super) fn before_start(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
     let is_running = is_serviceable(planner, planner.state()) && node.provision_state == S::Active;
-    // A service that failed is repeated at the next reboot.
-    if !is_running || planner.is_deleting() || planner.recorded_error(ErrorType::Servicing).is_some() {
+    if !is_running || planner.is_deleting() || has_failed(planner, node) {
         return Ok(());
     }
     let changes = changes(planner, node)?;
@@ -70,9 +71,15 @@ pub(super) fn before_start(planner: &mut Planner<'_>, node: &Node) -> PlanResult
         planner.record_warning(reason::SERVICE_SKIPPED, message);
         return Ok(());
     }
-    require_ready(planner)?;
-    require_slot(planner)?;
     order(planner, node, &changes)
+}
+
+/// Whether the last service failed since the machine was switched off on request. The next such reboot repeats it. Another error may
+/// replace the recorded one.
+fn has_failed(planner: &Planner<'_>, node: &Node) -> bool {
+    let order = planner.facts.cleaning_order.as_ref();
+    let has_seen = order.is_some_and(|order| order.node == node.uuid && order.progress == CleaningProgress::Failed);
+    has_seen || planner.recorded_error(ErrorType::Servicing).is_some()
 }
 
 /// Why no service can begin now. A wait for that would keep the machine off.
@@ -91,11 +98,17 @@ fn obstacle(planner: &Planner<'_>, node: &Node, changes: &Changes) -> Option<Str
             "Ironic has updates of the firmware that an earlier operation left ({left}); it gives them up about two hours after they began"
         ));
     }
+    if let Some(refused) = planner.facts.refused.filter(|refused| refused.request == SERVICE) {
+        return Some(format!("Ironic rejects the service: {}", refused.message));
+    }
     match &planner.agent_wait {
+        // Updates need no agent.
+        _ if changes.settings.is_empty() => None,
         Some(AgentWait::Failed(why) | AgentWait::Refused(why)) => {
             Some(format!("its PreprovisioningImage cannot be made: {why}"))
         }
-        Some(AgentWait::Pending(_)) | None => None,
+        Some(AgentWait::Pending(why)) => Some(format!("its PreprovisioningImage is not ready: {why}")),
+        None => None,
     }
 }
 
@@ -178,7 +191,9 @@ fn is_taken_back(planner: &Planner<'_>, node: &Node) -> PlanResult<bool> {
 /// Waits for the end of a service, and aborts one that was taken back.
 pub(super) fn follow(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     updates::settle_service(planner, node)?;
-    if node.provision_state == S::ServiceWait && is_taken_back(planner, node)? {
+    // Ironic aborts some steps only when they have ended.
+    let is_aborted = node.service_step.get("abort_after") == Some(&true.into());
+    if node.provision_state == S::ServiceWait && !is_aborted && is_taken_back(planner, node)? {
         status::begin_service(&mut planner.draft.status);
         return abort(planner, node);
     }
@@ -188,18 +203,19 @@ pub(super) fn follow(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
 /// Ends a service that failed, so that the system can be started.
 pub(super) fn failed(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     updates::settle_service(planner, node)?;
-    if own(planner, node).is_some() && !is_left(planner, node) {
-        // Taken back meanwhile.
-        require_ownership(planner, node, may_switch_power(planner, node))?;
-        end_own_maintenance(planner, node, SERVICE_FAULT)?;
-        return abort(planner, node);
+    let is_repeated = is_left(planner, node);
+    if own(planner, node).is_none() && !is_repeated {
+        return end_failed_service(planner, node);
     }
-    let decision = end_failed_service(planner, node)?;
-    if is_left(planner, node) {
+    if is_repeated && planner.recorded_error(ErrorType::Servicing).is_none() {
         // It is shown until the next reboot repeats the service.
-        status::restore_error(&mut planner.draft.status, &planner.facts.host.status);
+        let failure = Failure::retryable(ErrorType::Servicing, failure_message(planner, node)?);
+        status::record_failure(&mut planner.draft.status, &failure);
+        planner.record_warning(event_reason(ErrorType::Servicing), failure.message);
     }
-    Ok(decision)
+    require_ownership(planner, node, may_switch_power(planner, node))?;
+    end_own_maintenance(planner, node, SERVICE_FAULT)?;
+    abort(planner, node)
 }
 
 /// Ends the record of a service. Its failure stays while the next reboot repeats it.
@@ -215,14 +231,18 @@ pub(super) fn end(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
 /// Returns the node to active after a service that failed. Ironic starts the system again
 /// if its agent ran.
 pub(super) fn end_failed_service(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
-    let message = match updates::failed_updates(planner, node) {
-        Some(names) => firmware::service_failure_text(&names, &failure_reason(planner, node)?),
-        None => failure_reason(planner, node)?,
-    };
+    let message = failure_message(planner, node)?;
     planner.retry_node_failure(Failure::retryable(ErrorType::Servicing, message))?;
     require_ownership(planner, node, may_switch_power(planner, node))?;
     // Ironic does not end a service during maintenance.
     end_own_maintenance(planner, node, SERVICE_FAULT)?;
     // differs: `host-service-ended`. The Go manager starts the service again while the firmware objects request it.
     abort(planner, node)
+}
+
+fn failure_message(planner: &Planner<'_>, node: &Node) -> PlanResult<String> {
+    Ok(match updates::failed_updates(planner, node) {
+        Some(names) => firmware::service_failure_text(&names, &failure_reason(planner, node)?),
+        None => failure_reason(planner, node)?,
+    })
 }

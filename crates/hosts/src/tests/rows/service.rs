@@ -8,8 +8,8 @@ use metal3_runtime::plan::{Observed, UnknownReason};
 use serde_json::{Value, json};
 
 use super::Row;
-use super::given::{external, failing, provisioned, with};
-use crate::facts::{CleaningOrder, CleaningProgress, HostFreshness};
+use super::given::{deprovisioning, external, failing, provisioned, with};
+use crate::facts::{CleaningOrder, CleaningProgress, HostFreshness, RefusalClass};
 use crate::node::firmware::Files;
 use crate::tests::fixture::{Fixture, NODE, OTHER_UID, UID, at};
 
@@ -88,6 +88,11 @@ fn steps() -> Value {
     json!({ "power_state": "power on", "driver_internal_info": { "service_steps": [step] } })
 }
 
+/// The node while the BMC writes firmware.
+fn writing() -> Value {
+    json!({ "power_state": "power on", "driver_internal_info": { "redfish_fw_updates": [{ "component": "bios", "url": "http://f/1" }] } })
+}
+
 fn failed() -> Value {
     json!({ "last_error": "Timeout", "maintenance": true, "maintenance_reason": "Timeout", "fault": "service failure" })
 }
@@ -102,7 +107,7 @@ pub(super) fn begins() -> Vec<Row> {
     let asked = || stopped().policy(at_reboots()).differs();
     let starts = "requests power on, waits for the node";
     vec![
-        asked().row("off, and to be on: the machine is not read", "reads Bios, replan"),
+        asked().row("off, and to be on: the machine is not read", "reads ReportedBios, replan"),
         asked().machine_reports("Uefi").row(
             "another value",
             "reads Node, reads FirmwareSettings, reads UpdatePolicy, reads Host, replan",
@@ -155,6 +160,34 @@ pub(super) fn begins() -> Vec<Row> {
             "the machine did not take the value",
             "requests power on, creates a schema, reports the settings, waits for the node",
         ),
+        asked()
+            .machine_reports("Uefi")
+            .all_live()
+            .refused("service", RefusalClass::Invalid, "it allows no steps")
+            .row(
+                "Ironic rejects the service",
+                "requests power on, creates a schema, reports the settings, waits for the node",
+            ),
+        asked()
+            .machine_reports("Uefi")
+            .all_live()
+            .with(|fixture| fixture.settings.builds_agent_images = true)
+            .row(
+                "the image of the agent is not known",
+                "requests power on, creates a schema, reports the settings, waits for the node",
+            ),
+        asked()
+            .with(|fixture| fixture.bios = Observed::Unknown(UnknownReason::Unreadable("x".to_owned())))
+            .row("the machine could not be read", starts),
+        asked()
+            .machine_reports("Uefi")
+            .status(failing("power management error", "PowerOn operation failed: x", 1))
+            .serviced(CleaningProgress::Failed)
+            .with(|fixture| fixture.now = at(7200))
+            .row(
+                "the power failed after the last service",
+                "requests power on, creates a schema, reports the settings, writes the status, error cleared, waits for the node",
+            ),
         external()
             .status(json!({ "poweredOn": false }))
             .node_with("active", off())
@@ -207,12 +240,24 @@ pub(super) fn follows() -> Vec<Row> {
             .row("a service of another client without a policy", "waits for the node"),
         has_failed().live().row(
             "failed",
-            "writes the status, servicing error: Timeout, waits for a time",
+            "requests clear maintenance, requests abort, writes the status, servicing error: Timeout, waits for the node",
         ),
         recorded().live().row(
             "failed a while ago",
             "requests clear maintenance, requests abort, waits for the node",
         ),
+        taken_back("service wait")
+            .with(|fixture| {
+                let (node, _) = fixture.node.as_mut().unwrap().as_mut().unwrap();
+                node["service_step"] = json!({ "interface": "bios", "abort_after": true });
+            })
+            .all_live()
+            .row("taken back before, and not abortable", "waits for the node"),
+        deprovisioning()
+            .live()
+            .node_with("service wait", writing())
+            .live()
+            .row("deprovisioned while the BMC writes firmware", "writes the status, waits for the node"),
         host()
             .policy(at_reboots())
             .settings(json!({ "Mode": "bios" }), reported())
