@@ -10,6 +10,8 @@ const RULES: &[(&str, &str)] = &[
     (r"(?m)^[IWE]\d{4} \d\d:\d\d:\d\d\.\d+ .*\n?", ""),
     (r"\x1b\[[0-9;]*m", ""),
     (r"https?://[^/\s]*:\d+\b", "SERVER"),
+    // The console makes one for each start.
+    (r"\btoken=\S+", "token=TOKEN"),
     (r"\b(10\.244\.\d+\.\d+|127\.0\.0\.1):\d+\b", "SERVER"),
     (
         r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b",
@@ -102,6 +104,10 @@ mod tests {
             ("waiting for 3s", "waiting for AGE"),
             ("[\n  \"5m3s\",\n  1\n]", "[\n  \"AGE\",\n  1\n]"),
             ("{\"cpu\":\"200m\"}", "{\"cpu\":\"200m\"}"),
+            (
+                "console http://127.0.0.1:9/login?token=0af3",
+                "console SERVER/login?token=TOKEN",
+            ),
             ("replicas: 5", "replicas: 5"),
             ("is invalid:\n* c\n* b\nend\n* a\n", "is invalid:\n* b\n* c\nend\n* a\n"),
         ] {
