@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Event;
 use metal3_capm3::cluster::sources::EndpointSources;
 use metal3_capm3::needs::{Data, HostOwners, Machines, Remediations};
 use metal3_hosts::needs::{
-    AgentImages, DataImages, Hosts, IronicResource, OwnedByHosts, Subscriptions, Switches, UnservedKinds,
+    AgentImages, Claims, DataImages, Hosts, IronicResource, OwnedByHosts, Subscriptions, Switches, UnservedKinds,
 };
 use metal3_ipam::needs::Ipam;
 use metal3_runtime::access::{Permission, Role};
@@ -98,6 +98,7 @@ pub fn hosts() -> Vec<(Scope, BTreeSet<Permission>)> {
         .chain(DataImages::permissions())
         .chain(IronicResource::permissions())
         .chain(Switches::permissions())
+        .chain(Claims::permissions())
         .chain(UnservedKinds::permissions())
         .chain(Admission::permissions());
     product(needs.collect(), guard::HOSTS)
@@ -138,6 +139,9 @@ pub fn self_managed(certificates: &CertificateScope) -> Vec<(Scope, BTreeSet<Per
 /// Whether the resource of a permission belongs to no namespace, so that a role of a namespace cannot grant it.
 #[must_use]
 pub fn is_cluster_scoped(need: &Permission) -> bool {
+    if need.group.is_empty() && need.resource == "namespaces" {
+        return true;
+    }
     const GROUPS: [&str; 4] = [
         "admissionregistration.k8s.io",
         "apiextensions.k8s.io",

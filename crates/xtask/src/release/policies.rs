@@ -6,7 +6,7 @@
 use metal3_api::infrastructure::names::SECRET_TYPE;
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_api::kind::Kind as _;
-use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HostClaim};
 use metal3_runtime::access::{Permission, verb};
 use serde_json::{Value, json};
 
@@ -93,9 +93,21 @@ fn is_of_cluster(object: &str) -> String {
     )
 }
 
+/// Whether a Secret is the copy for a HostClaim that a host controls.
+fn is_of_claim(object: &str) -> String {
+    format!(
+        "{object}.metadata.name.matches('[.]claim-(user-data|network-data|meta-data|registry-login)$') && \
+         {object}.type in ['Opaque', 'kubernetes.io/dockerconfigjson'] && has({object}.metadata.ownerReferences) && \
+         {object}.metadata.ownerReferences.exists(owner, owner.kind == '{}' && \
+         owner.apiVersion.startsWith('{}/') && has(owner.controller) && owner.controller)",
+        BareMetalHost::KIND,
+        BareMetalHost::GROUP,
+    )
+}
+
 /// A Secret that exists is labelled only: it keeps its owners, without which it could be deleted or become a rendered
-/// endpoint. New ones hold data of machines or a rendered endpoint, which is rendered again. The Secret with the
-/// certificates is its own.
+/// endpoint. New ones hold data of machines, a rendered endpoint, which is rendered again, or the copy for a HostClaim, which is
+/// emptied. The Secret with the certificates is its own.
 fn secrets(layout: &Layout) -> Policy {
     let (scope, namespace) = (layout.certificate_scope(), layout.suite.namespace);
     let own = format!(
@@ -113,6 +125,13 @@ fn secrets(layout: &Layout) -> Policy {
         ),
         false => ("false".to_owned(), kept("data")),
     };
+    let (new, content) = match grants(layout, &Permission::of::<verb::PatchStatus, HostClaim>()) {
+        true => (
+            format!("({new}) || ({})", is_of_claim("object")),
+            format!("{content} || ({})", is_of_claim("oldObject")),
+        ),
+        false => (new, content),
+    };
     let changed = format!("{} && ({content})", same.join(" && "));
     Policy {
         name: "secret-writes",
@@ -121,6 +140,12 @@ fn secrets(layout: &Layout) -> Policy {
         message: "this program creates Secrets with data of machines and endpoints, and changes no content of others"
             .to_owned(),
     }
+}
+
+/// Whether the account has a permission.
+fn grants(layout: &Layout, permission: &Permission) -> bool {
+    let mut granted = layout.parts().flat_map(|part| (part.grants)());
+    granted.any(|(_, granted)| granted.contains(permission))
 }
 
 /// Of a webhook only the CA changes.
