@@ -35,6 +35,10 @@ pub const SUBSCRIPTION_RECORD_ANNOTATION: &str = "bmceventsubscription.metal3.io
 pub const AGENT_IMAGE_BUILDER_ANNOTATION: &str = "preprovisioningimage.metal3.io/builder";
 /// On a host: what a HostClaim was promised when it was bound, as JSON. It is removed when the host is released.
 pub const CLAIM_RECORD_ANNOTATION: &str = "hostclaim.metal3.io/bond";
+/// On a HostClaim: the host that is bound to it, as JSON. It is written before the host is.
+pub const CLAIM_TRACE_ANNOTATION: &str = "hostclaim.metal3.io/host";
+/// On a host that was released: until when it is kept for claims of its label `node-reuse`.
+pub const CLAIM_KEPT_ANNOTATION: &str = "hostclaim.metal3.io/kept-until";
 /// On a copy of a Secret in the namespace of a host: UID and version of what was copied.
 pub const CLAIM_COPY_ANNOTATION: &str = "hostclaim.metal3.io/copy-of";
 /// On a HostClaim: a reboot that is passed on to its host, as JSON.

@@ -98,10 +98,16 @@ pub fn hosts() -> Vec<(Scope, BTreeSet<Permission>)> {
         .chain(DataImages::permissions())
         .chain(IronicResource::permissions())
         .chain(Switches::permissions())
-        .chain(Claims::permissions())
         .chain(UnservedKinds::permissions())
         .chain(Admission::permissions());
     product(needs.collect(), guard::HOSTS)
+}
+
+/// Additional permissions of hosts with `--hostclaims`. No account has them by the installation: they include the creation of Secrets
+/// in all namespaces.
+#[must_use]
+pub fn claims() -> Vec<(Scope, BTreeSet<Permission>)> {
+    vec![(Scope::Cluster, Claims::permissions())]
 }
 
 /// Permissions of a product that replaces the Deployment of a Go manager.
@@ -153,6 +159,7 @@ pub fn is_cluster_scoped(need: &Permission) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::core::v1::{Namespace, Secret};
     use metal3_api::cluster::{self, IPAddressClaim};
     use metal3_api::infrastructure::v1beta2::Metal3Cluster;
     use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
@@ -217,6 +224,17 @@ mod tests {
             .map(str::to_owned)
             .into()
         );
+    }
+
+    #[test]
+    fn hosts_create_no_secret_and_read_no_namespace_without_claims() {
+        let of = |scopes: Vec<(Scope, BTreeSet<Permission>)>| -> BTreeSet<Permission> {
+            scopes.into_iter().flat_map(|(_, permissions)| permissions).collect()
+        };
+        let create = Permission::of::<verb::Create, Secret>();
+        let read = Permission::of::<verb::List, Namespace>();
+        assert!(!of(hosts()).contains(&create) && !of(hosts()).contains(&read));
+        assert!(of(claims()).contains(&create) && of(claims()).contains(&read));
     }
 
     #[test]

@@ -322,6 +322,8 @@ pub mod claim_reason {
         pub(crate) DELETION_FAILED = "HostClaimDeletionFailed";
         /// Condition: no policy permits the claim any more.
         pub(crate) POLICY_MISSING = "HostDeployPolicyMissing";
+        /// Condition: whether a policy permits the claim is not known.
+        pub(crate) POLICY_UNKNOWN = "HostDeployPolicyUnknown";
         /// Condition: the host has the spec of the claim.
         pub(crate) SYNCED = "ConfigurationSynced";
         /// Condition: the host does not have the spec of the claim.

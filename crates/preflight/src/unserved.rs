@@ -17,7 +17,7 @@ const NETWORKING: &str = "IRONIC_NETWORKING_ENABLED";
 
 pub(crate) fn findings(objects: &Objects, given: &[Given]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    findings.extend(objects.documents::<HostClaim>().iter().map(|document| claim(document)));
+    findings.extend(objects.documents::<HostClaim>().iter().map(claim));
     findings.extend(objects.documents::<PreprovisioningImage>().iter().map(|document| {
         let what = "is served with --build-preprov-image only; without that flag it stays as it is";
         Finding::new(Decision::Go, name::<PreprovisioningImage>(document), what, "").row("agent-image-builder")

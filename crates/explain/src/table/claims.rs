@@ -48,20 +48,28 @@ pub(super) const ROWS: &[Row] = &[
     warning([
         "MissingBareMetalHost",
         "The host of the claim is gone",
-        "It does not exist, or it names another consumer now. It is not replaced: what runs on it may still run.",
+        "It does not exist, or it names another consumer now, or it cannot be read. It is not replaced: what runs on it may still run. A claim \
+         that was moved or restored waits for its host.",
         "Restore the host, or delete the claim and create another one.",
     ]),
     warning([
         "BareMetalHostNotBound",
         "A host names the claim and was not bound by this program",
-        "A user wrote its consumer while it was in use, so that it is neither changed nor erased for the claim.",
-        "As administrator of the hosts: remove the image of the host and wait until it is available, or remove `spec.consumerRef`.",
+        "A user wrote its consumer while it was in use, or its record was removed or cannot be read, so that it is not changed for the claim.",
+        "As administrator of the hosts: restore the annotation `hostclaim.metal3.io/bond`, or remove the image of the host and wait until it is \
+         available, or remove `spec.consumerRef`.",
     ]),
     warning([
         "HostDeployPolicyMissing",
         "No policy permits the claim any more",
         "The host stays as it is: nothing of the claim is applied, and nothing is erased.",
         "As administrator of the hosts: permit the namespace again, or remove `spec.consumerRef` of the host.",
+    ]),
+    warning([
+        "HostDeployPolicyUnknown",
+        "Whether a policy permits the claim is not known",
+        "The HostDeployPolicies cannot be read, so that nothing is bound, changed or erased.",
+        "As administrator of the program: bind the role `hostclaims-role` of this release.",
     ]),
     notice([
         "HostPaused",
@@ -78,14 +86,16 @@ pub(super) const ROWS: &[Row] = &[
     warning([
         "HostClaimDeletionFailed",
         "The host of a deleted claim cannot be released",
-        "The host has an error, or no HostDeployPolicy permits the claim any more, so that nothing is erased for it.",
-        "As administrator of the hosts: see the host; permit the namespace again, or remove `spec.consumerRef` of the host.",
+        "The host has an error, is detached, waits for a confirmation, cannot be read or lost its record, or no HostDeployPolicy permits the claim \
+         any more, so that nothing is erased for it.",
+        "Do what the message says. As administrator of the hosts: see the host; permit the namespace again, or remove `spec.consumerRef` of the \
+         host.",
     ]),
     warning([
         "BareMetalHostNotSynchronized",
         "The host does not have the spec of the claim",
-        "The host is deleted, or the API server refuses the spec of the claim for it.",
-        "Correct the claim; see the webhooks and policies of the cluster of the hosts.",
+        "The host is deleted or may not be powered off, the API server refuses a change of it, or a part of the claim is ignored.",
+        "Do what the message says; see the webhooks and policies of the cluster of the hosts.",
     ]),
     warning([
         "UserDataSecretSyncFailure",
@@ -139,8 +149,8 @@ pub(super) const ROWS: &[Row] = &[
     warning([
         "HostClaimAbsent",
         "A host names a claim that does not exist",
-        "The host stays as it is: the claim may be moved or restored.",
-        "Create the claim again, or remove `spec.consumerRef` of the host; its image stays until you remove it.",
+        "The host stays as it is: the claim may be moved or restored. An Event on the host says so each hour.",
+        "Restore the claim with its annotations, or remove `spec.consumerRef` of the host, and its image, which has it deprovisioned.",
     ]),
     warning([
         "ObjectUnreadable",

@@ -11,7 +11,7 @@ use metal3_runtime::events::Importance;
 use metal3_runtime::object_reader::Erased;
 use metal3_runtime::patch::{Changes, MergePatch};
 use metal3_runtime::plan::Observed;
-use metal3_runtime::work::{Fault, Next};
+use metal3_runtime::work::{Category, Fault, Next};
 use metal3_runtime::write::{MetadataOf, WriteError, WriteErrorKind, Writer};
 use serde::Serialize;
 use serde_json::Value;
@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::ClaimReconciler;
 use super::copies::{self, Copy, Source, Use};
 use super::facts::Facts;
-use super::plan::{Action, End, Report};
+use super::plan::{Action, BIND, End, Report};
 use crate::names::claim_reason::{ASSOCIATED, NOT_SYNCED};
 use crate::needs::Claims;
 
@@ -38,13 +38,17 @@ fn document<K: Serialize>(key: &Key, object: &K) -> Result<Value, Fault> {
 }
 
 /// The difference in anything but the status, for the version of `from`.
-fn patch<K: Resource<DynamicType = ()> + Serialize>(key: &Key, from: &K, to: &K) -> Result<Option<MergePatch>, Fault> {
+pub(super) fn patch<K: Resource<DynamicType = ()> + Serialize>(
+    key: &Key,
+    from: &K,
+    to: &K,
+) -> Result<Option<MergePatch>, Fault> {
     let at = Identity::of(from).map_err(|error| bug(key, &error))?;
     let changes = Changes::between(&document(key, from)?, &document(key, to)?);
     Ok(changes.main.map(|patch| patch.with_precondition(&at.version)))
 }
 
-const fn is_refused(error: &WriteError) -> bool {
+pub(super) const fn is_refused(error: &WriteError) -> bool {
     matches!(error.kind, WriteErrorKind::Invalid | WriteErrorKind::Forbidden)
 }
 
@@ -65,7 +69,10 @@ impl Act<'_> {
             return Err(Fault::bug("a change of a claim that changes nothing"));
         };
         let cache = &self.reconciler.observer.caches.claims;
-        let written = self.writer.patch::<HostClaim>(cache, &facts.key, patch).await?;
+        let written = match self.writer.patch::<HostClaim>(cache, &facts.key, patch).await {
+            Err(error) if is_refused(&error) => return self.stuck(facts).await.map(Some),
+            written => written?,
+        };
         let Some(claim) = written.object() else {
             return Ok(Some(Next::Done));
         };
@@ -84,9 +91,15 @@ impl Act<'_> {
             return Err(Fault::bug("a change of a host that changes nothing"));
         };
         let version = from.metadata.resource_version.clone().unwrap_or_default();
-        let is_new = from.spec.consumer_ref != to.spec.consumer_ref && to.spec.consumer_ref.is_some();
+        let is_new = what == BIND;
         let cache = &self.reconciler.observer.hosts;
         let written = match self.writer.patch::<BareMetalHost>(cache, &key, patch).await {
+            Err(error) if is_refused(&error) && is_new => {
+                tracing::warn!(claim = %facts.key, host = %key, "the API server refuses to bind the host to the claim");
+                self.reconciler.observer.refusals.note(&facts.key, &key, facts.now);
+                facts.refused.insert(key);
+                return Ok(None);
+            }
             Err(error) if is_refused(&error) => return self.refused(&key, facts).await.map(Some),
             written => written?,
         };
@@ -101,6 +114,7 @@ impl Act<'_> {
                 .record(&*facts.claim, Importance::Normal, ASSOCIATED, note);
         }
         facts.hosts.insert(key.clone(), Arc::new(host));
+        facts.fresh.end_permission();
         facts.fresh.hosts.insert(key);
         Ok(None)
     }
@@ -116,6 +130,13 @@ impl Act<'_> {
         Ok(Next::waiting_with_recheck(NOT_SYNCED, why, super::RECHECK))
     }
 
+    /// The API server refuses a change of the claim's metadata.
+    async fn stuck(&self, facts: &Facts) -> Result<Next, Fault> {
+        self.report(&Report::stuck(facts), facts).await?;
+        let why = "the API server refuses a change of the metadata of the claim";
+        Ok(Next::waiting_with_recheck(NOT_SYNCED, why, super::RECHECK))
+    }
+
     async fn hardware(&self, to: &HardwareData, facts: &mut Facts) -> Result<Option<Next>, Fault> {
         let key = Key::of(to);
         let from = facts
@@ -126,11 +147,18 @@ impl Act<'_> {
             return Err(Fault::bug("a change of HardwareData that changes nothing"));
         };
         let cache = &self.reconciler.observer.hardware;
-        let written = self.writer.patch::<HardwareData>(cache, &key, patch).await?;
+        let written = match self.writer.patch::<HardwareData>(cache, &key, patch).await {
+            Err(error) if is_refused(&error) => {
+                facts.is_hardware_refused = true;
+                return Ok(None);
+            }
+            written => written?,
+        };
         let Some(hardware) = written.object() else {
             return Ok(Some(Next::Done));
         };
         facts.hardware.insert(key, Arc::new(hardware));
+        facts.fresh.end_permission();
         Ok(None)
     }
 
@@ -138,7 +166,14 @@ impl Act<'_> {
     async fn former(&self, which: Use, host: &Key, facts: &mut Facts) -> Result<Option<Option<Erased<Secret>>>, Fault> {
         let target = MetadataOf(&self.reconciler.observer.secret_names);
         let key = host.sibling(&which.name(host));
-        let found = self.writer.read::<Secret>(&target, &key).await?.map(Erased::new);
+        let found = match self.writer.read::<Secret>(&target, &key).await {
+            Ok(found) => found.map(Erased::new),
+            Err(fault) if fault.category() == Category::FORBIDDEN.as_str() => {
+                facts.set_copy(which, host, Copy::Refused);
+                return Ok(None);
+            }
+            Err(fault) => return Err(fault),
+        };
         let object = facts
             .hosts
             .get(host)
@@ -158,9 +193,16 @@ impl Act<'_> {
             return Err(Fault::bug("a copy of no Secret"));
         };
         let read = self.reconciler.secrets.get(&facts.key.sibling(&name)).await?;
-        let Observed::Present(source) = read else {
-            facts.set_source(which, host, Source::Absent);
-            return Ok(None);
+        let source = match read {
+            Observed::Present(source) => source,
+            Observed::Absent => {
+                facts.set_source(which, host, Source::Absent);
+                return Ok(None);
+            }
+            Observed::Unknown(_) => {
+                facts.set_source(which, host, Source::Unknown);
+                return Ok(None);
+            }
         };
         let Some(former) = self.former(which, host, facts).await? else {
             return Ok(None);
@@ -225,6 +267,7 @@ impl Act<'_> {
                     return Ok(Some(Next::Done));
                 }
                 facts.set_copy(which, host, done);
+                facts.fresh.end_permission();
             }
         }
         Ok(None)

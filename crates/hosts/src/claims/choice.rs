@@ -5,9 +5,15 @@
 //!
 //! The choice is no bond: that is a write with the host's version as its precondition, after live reads.
 
+use chrono::{DateTime, TimeDelta, Utc};
+use std::collections::BTreeMap;
+
 use metal3_api::cluster::names::DELETE_FOR_MOVE_ANNOTATION;
 use metal3_api::infrastructure::names::{LEGACY_UNHEALTHY_ANNOTATION, UNHEALTHY_ANNOTATION};
-use metal3_api::metal3::names::{DETACHED_ANNOTATION, FAILURE_DOMAIN_LABEL, NODE_REUSE_LABEL, STATUS_ANNOTATION};
+use metal3_api::metal3::names::{
+    CLAIM_KEPT_ANNOTATION, CLAIM_RECORD_ANNOTATION, DETACHED_ANNOTATION, FAILURE_DOMAIN_LABEL, NODE_REUSE_LABEL,
+    STATUS_ANNOTATION,
+};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HostClaim, OperationalStatus, ProvisioningState};
 use metal3_domain::selector::Selector;
 use metal3_runtime::cache::Key;
@@ -17,6 +23,9 @@ use super::bond;
 
 /// The longest value of a label.
 const LONGEST_LABEL: usize = 63;
+/// How long a released host is kept for claims of its namespace: a claim that replaces another one is created within minutes, and a
+/// tenant does not keep hosts that he gave back.
+pub(super) const KEPT: TimeDelta = TimeDelta::hours(1);
 /// More conditions of a selector are not evaluated.
 const MOST_CONDITIONS: usize = 100;
 const MARKS: [&str; 5] = [
@@ -41,24 +50,25 @@ pub(super) fn hash(parts: &[&str]) -> String {
 /// Whether nothing but its consumer speaks against giving the host to a claim: it runs nothing, and is in order.
 pub(super) fn is_unused(host: &BareMetalHost) -> bool {
     let (spec, status) = (&host.spec, &host.status);
-    let is_ready = matches!(
-        status.provisioning.state,
-        ProvisioningState::Available | ProvisioningState::Ready
-    );
     let is_in_order = status.error_message.is_empty()
         && !matches!(
             status.operational_status,
             OperationalStatus::Detached | OperationalStatus::Error
         );
     let is_marked = host.is_paused() || MARKS.iter().any(|mark| host.annotation(mark).is_some());
-    is_ready
+    is_clean(host)
         && is_in_order
         && !is_marked
         && host.metadata.deletion_timestamp.is_none()
         && spec.externally_provisioned != Some(true)
         && spec.image.is_none()
         && spec.custom_deploy.is_none()
-        && is_empty(host)
+}
+
+/// Whether the host is in a state in which nothing is deployed, or removed.
+pub(super) fn is_clean(host: &BareMetalHost) -> bool {
+    let state = &host.status.provisioning.state;
+    matches!(state, ProvisioningState::Available | ProvisioningState::Ready) && is_empty(host)
 }
 
 /// Whether nothing is deployed on the host.
@@ -72,9 +82,24 @@ pub(super) fn is_free(host: &BareMetalHost) -> bool {
     host.spec.consumer_ref.is_none() && is_unused(host)
 }
 
-/// Whether the host may be bound to this claim: it is free, or names the claim already and is in no use.
+/// Whether the host may be bound to this claim: it is free, or names the claim already, is in no use, and has no record of another
+/// bond: a claim does not take over what another one of its name left.
 pub(super) fn is_candidate(host: &BareMetalHost, claim: &Key) -> bool {
-    is_free(host) || (bond::consumer(host).as_ref() == Some(claim) && is_unused(host))
+    let is_unbound = || host.annotation(CLAIM_RECORD_ANNOTATION).is_none();
+    is_free(host) || (bond::consumer(host).as_ref() == Some(claim) && is_unused(host) && is_unbound())
+}
+
+/// Until when a host is kept for the claims of its label; `None`: it was not released by a claim.
+pub(super) fn kept_until(host: &BareMetalHost) -> Option<DateTime<Utc>> {
+    // A text that is no time has passed.
+    let text = host.annotation(CLAIM_KEPT_ANNOTATION)?;
+    Some(text.parse().unwrap_or(DateTime::<Utc>::UNIX_EPOCH))
+}
+
+/// Whether the host is not kept any more; one that the controllers of machines keep has no time.
+pub(super) fn was_kept(host: &BareMetalHost, now: DateTime<Utc>) -> bool {
+    // A time that is too far away was not written by this program.
+    kept_until(host).is_some_and(|until| until <= now || until > now + KEPT)
 }
 
 /// The label of hosts that are kept for claims of this namespace with the same value. A namespace contains no dot, and a digest
@@ -100,13 +125,14 @@ pub(super) fn is_in_namespace(claim: &HostClaim, host: &BareMetalHost) -> bool {
 pub(super) struct Chooser<'a> {
     claim: &'a HostClaim,
     key: &'a Key,
+    now: DateTime<Utc>,
     selector: Selector,
     reuse: Option<String>,
 }
 
 impl<'a> Chooser<'a> {
     /// `None`: the selector cannot be evaluated.
-    pub(super) fn new(claim: &'a HostClaim, key: &'a Key) -> Option<Self> {
+    pub(super) fn new(claim: &'a HostClaim, key: &'a Key, now: DateTime<Utc>) -> Option<Self> {
         let selector = match &claim.spec.host_selector {
             None => Selector::default(),
             Some(selector) if selector.match_expressions.len() + selector.match_labels.len() > MOST_CONDITIONS => {
@@ -117,6 +143,7 @@ impl<'a> Chooser<'a> {
         Some(Self {
             claim,
             key,
+            now,
             selector,
             reuse: reuse_label(claim, &key.namespace),
         })
@@ -125,25 +152,27 @@ impl<'a> Chooser<'a> {
     /// Whether the host is one that the claim asks for.
     pub(super) fn selects(&self, host: &BareMetalHost) -> bool {
         let kept = host.label(NODE_REUSE_LABEL);
-        let is_kept_for_another = kept.is_some() && kept != self.reuse.as_deref();
-        let labels = host.metadata.labels.clone().unwrap_or_default();
-        !is_kept_for_another && is_in_namespace(self.claim, host) && self.selector.matches(&labels)
+        // A label without a time is that of a machine, whatever it says.
+        let is_kept_for_this = kept == self.reuse.as_deref() && kept_until(host).is_some();
+        let is_kept_for_another = kept.is_some() && !is_kept_for_this && !was_kept(host, self.now);
+        let labels = host.metadata.labels.as_ref().unwrap_or(const { &BTreeMap::new() });
+        !is_kept_for_another && is_in_namespace(self.claim, host) && self.selector.matches(labels)
     }
 
     /// The host to bind.
     pub(super) fn choose<'h>(&self, hosts: impl Iterator<Item = (&'h Key, &'h BareMetalHost)>) -> Option<&'h Key> {
-        let candidates = hosts.filter(|(_, host)| is_free(host) && self.selects(host));
-        candidates
+        hosts
             .max_by_key(|(key, host)| self.weight(key, host))
             .map(|(key, _)| key)
     }
 
-    fn weight(&self, key: &Key, host: &BareMetalHost) -> (bool, bool, String) {
+    fn weight(&self, key: &Key, host: &BareMetalHost) -> (bool, bool, bool, String) {
         let domain = self.claim.spec.failure_domain.as_deref();
         let domain = domain.filter(|domain| !domain.is_empty());
         let uid = self.claim.metadata.uid.as_deref().unwrap_or_default();
         (
-            host.label(NODE_REUSE_LABEL).is_some(),
+            host.spec.consumer_ref.is_some(),
+            host.label(NODE_REUSE_LABEL).is_some() && host.label(NODE_REUSE_LABEL) == self.reuse.as_deref(),
             domain.is_some() && host.label(FAILURE_DOMAIN_LABEL) == domain,
             hash(&[uid, &self.key.to_string(), &key.to_string()]),
         )

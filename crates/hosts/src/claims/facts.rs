@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostClaim, HostDeployPolicy};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostClaim};
 use metal3_runtime::cache::Key;
 use metal3_runtime::plan::Observed;
 
 use super::copies::{Copy, Pair, Pairs, Source, Use};
+use super::policy::Rules;
 
 /// A read that a decision needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,18 +35,36 @@ pub(super) struct Fresh {
     pub(super) hosts: BTreeSet<Key>,
 }
 
+impl Fresh {
+    /// After a write that serves the claim, what permitted it is read again before the next one. The host is known from the write.
+    pub(super) fn end_permission(&mut self) {
+        self.claim = false;
+        self.namespace = false;
+        self.policies.clear();
+    }
+}
+
 /// All of it.
 #[derive(Debug, Clone)]
 pub(super) struct Facts {
     pub(super) key: Key,
     pub(super) claim: Arc<HostClaim>,
-    pub(super) policies: BTreeMap<Key, Arc<HostDeployPolicy>>,
+    /// The policies that count.
+    pub(super) policies: BTreeMap<Key, Arc<Rules>>,
+    /// Whether the policies are listed and may be read; otherwise the absence of one shows nothing.
+    pub(super) knows_policies: bool,
     /// Labels of the namespace of the claim.
     pub(super) namespace: Observed<BTreeMap<String, String>>,
     /// Hosts that name the claim as their consumer, the one that its status names, and free ones.
     pub(super) hosts: BTreeMap<Key, Arc<BareMetalHost>>,
-    /// The host that the status names exists, and cannot be decoded.
-    pub(super) is_host_unreadable: bool,
+    /// Hosts that the claim names, and that may not be read or cannot be decoded.
+    pub(super) hidden: BTreeSet<Key>,
+    /// Hosts to which the API server refused to bind the claim lately.
+    pub(super) refused: BTreeSet<Key>,
+    /// The API server refuses what the HardwareData would get.
+    pub(super) is_hardware_refused: bool,
+    /// More claims of its namespace wait before this one than are served at a time.
+    pub(super) is_beyond: bool,
     /// The HardwareData of those hosts.
     pub(super) hardware: BTreeMap<Key, Arc<HardwareData>>,
     /// The Secrets for each host of the claim.

@@ -1,6 +1,6 @@
 //! Observes: caches, and the live reads that a decision asks for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -12,10 +12,12 @@ use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::{MetadataOf, Writer};
 
-use super::bond::Record;
+use super::bond::{self, Trace};
 use super::copies::{self, Copy, Named, Pair, Pairs, Source, Use};
 use super::facts::{Facts, Fresh, Read};
 use super::plan::named;
+use super::policy::{MOST_POLICIES, PolicyBook, Rules};
+use super::refusals::Refusals;
 use super::watches::{Caches, HostBook};
 use crate::live::Reading;
 use crate::needs::Claims;
@@ -25,6 +27,8 @@ use crate::switches::SecretsOfSwitches;
 pub(super) struct Observer {
     pub(super) caches: Caches,
     pub(super) book: HostBook,
+    pub(super) policies: PolicyBook,
+    pub(super) refusals: Refusals,
     pub(super) hosts: SharedCache<BareMetalHost>,
     pub(super) hardware: SharedCache<HardwareData>,
     pub(super) secret_names: SharedCache<PartialObjectMeta<Secret>>,
@@ -34,27 +38,36 @@ pub(super) struct Observer {
 impl Observer {
     /// What the caches have.
     pub(super) fn observe(&self, key: &Key, claim: Arc<HostClaim>, now: DateTime<Utc>) -> Facts {
-        let named = named(&claim);
+        let traced = Trace::of(&claim, key).and_then(|trace| trace.host());
+        let is_traced = traced.is_some();
+        let own: Vec<Key> = traced.into_iter().chain(named(&claim)).collect();
         let mut keys = self.book.of_claim(key);
-        keys.extend(named.clone());
-        // A claim with a host does not choose another. One that a user made name the claim is none.
+        keys.extend(own.clone());
+        // A claim with a host does not choose another one. One that a user made name the claim is none.
         let is_bound = |host: &Key| {
-            self.hosts
-                .find(host)
-                .into_present()
-                .is_some_and(|host| Record::of_bond(&host, key).is_some())
+            let found = self.hosts.find(host).into_present();
+            found.is_some_and(|host| bond::consumer(&host).as_ref() == Some(key))
         };
-        let chooses = named.is_none() && !keys.iter().any(is_bound);
+        let is_beyond = !is_traced && self.caches.claims.indexes().read(|indexes| indexes.is_beyond(key));
+        let chooses = !is_beyond && named(&claim).is_none() && !own.iter().any(is_bound);
         if chooses {
             keys.extend(self.book.free());
         }
+        keys.sort();
+        keys.dedup();
+        let is_hidden = |host: &&Key| matches!(self.hosts.find(host), Observed::Unknown(UnknownReason::Unreadable(_)));
+        let (policies, knows_policies) = self.policies(&keys);
         let mut facts = Facts {
-            policies: self.policies(&keys, chooses),
+            policies,
+            knows_policies,
             namespace: self.namespace(&key.namespace),
             key: key.clone(),
             claim,
             hosts: BTreeMap::new(),
-            is_host_unreadable: named.is_some_and(|host| matches!(self.hosts.find(&host), Observed::Unknown(_))),
+            hidden: own.iter().filter(is_hidden).cloned().collect(),
+            refused: self.refusals.of(key, now),
+            is_hardware_refused: false,
+            is_beyond,
             hardware: BTreeMap::new(),
             copies: BTreeMap::new(),
             fresh: Fresh::default(),
@@ -77,13 +90,31 @@ impl Observer {
         }
     }
 
-    /// Those of the namespaces of these hosts, or all of them.
-    fn policies(&self, hosts: &[Key], all: bool) -> BTreeMap<Key, Arc<HostDeployPolicy>> {
+    /// Those of the namespaces of these hosts that count, and whether all are known.
+    fn policies(&self, hosts: &[Key]) -> (BTreeMap<Key, Arc<Rules>>, bool) {
+        let namespaces: BTreeSet<&str> = hosts.iter().map(|host| host.namespace.as_str()).collect();
         self.caches.policies.read(|cache| {
-            let objects = cache.objects();
-            let is_needed = |key: &Key| all || hosts.iter().any(|host| host.namespace == key.namespace);
-            let needed = objects.filter(|(key, _)| is_needed(key));
-            needed.map(|(key, one)| (key.clone(), Arc::clone(one))).collect()
+            let mut found = BTreeMap::new();
+            for namespace in namespaces {
+                let mut policies: Vec<_> = cache
+                    .in_namespace(namespace)
+                    .map(|one| (Key::of(&**one), one))
+                    .collect();
+                policies.sort_by(|one, other| one.0.cmp(&other.0));
+                if policies.len() > MOST_POLICIES {
+                    tracing::warn!(
+                        namespace,
+                        most = MOST_POLICIES,
+                        "further HostDeployPolicies of the namespace do not count; remove some"
+                    );
+                }
+                for (key, policy) in policies.into_iter().take(MOST_POLICIES) {
+                    let rules = self.policies.rules(&key, policy);
+                    found.insert(key, rules);
+                }
+            }
+            let is_known = !cache.is_served() || (cache.is_permitted() && cache.synced());
+            (found, is_known)
         })
     }
 
@@ -99,31 +130,38 @@ impl Observer {
             Read::Namespace => {
                 let target = MetadataOf(&self.caches.namespaces);
                 let key = namespace_key(&facts.key.namespace);
-                facts.namespace = match writer.read::<Namespace>(&target, &key).await {
-                    Ok(Some(found)) => Observed::Present(found.metadata.labels.unwrap_or_default()),
-                    Ok(None) => Observed::Absent,
+                facts.namespace = match permitted(writer.read::<Namespace>(&target, &key).await)? {
+                    Some(Some(found)) => Observed::Present(found.metadata.labels.unwrap_or_default()),
+                    Some(None) => Observed::Absent,
                     // Policies that ask for labels do not accept then.
-                    Err(fault) if fault.category() == Category::FORBIDDEN.as_str() => {
-                        Observed::Unknown(UnknownReason::NotPermitted)
-                    }
-                    Err(fault) => return Err(fault),
+                    None => Observed::Unknown(UnknownReason::NotPermitted),
                 };
                 facts.fresh.namespace = true;
             }
             Read::Policy(key) => {
-                let found = writer.read::<HostDeployPolicy>(&self.caches.policies, &key).await?;
-                match found {
-                    Some(policy) => facts.policies.insert(key.clone(), Arc::new(policy)),
-                    None => facts.policies.remove(&key),
-                };
+                match permitted(writer.read::<HostDeployPolicy>(&self.caches.policies, &key).await)? {
+                    Some(Some(policy)) => {
+                        let rules = self.policies.rules(&key, &Arc::new(policy));
+                        facts.policies.insert(key.clone(), rules);
+                    }
+                    Some(None) => drop(facts.policies.remove(&key)),
+                    None => {
+                        facts.policies.remove(&key);
+                        facts.knows_policies = false;
+                    }
+                }
                 facts.fresh.policies.insert(key);
             }
             Read::Host(key) => {
-                let found = writer.read::<BareMetalHost>(&self.hosts, &key).await?;
-                match found {
-                    Some(host) => facts.hosts.insert(key.clone(), Arc::new(host)),
-                    None => facts.hosts.remove(&key),
-                };
+                match permitted(writer.read::<BareMetalHost>(&self.hosts, &key).await)? {
+                    Some(Some(host)) => drop(facts.hosts.insert(key.clone(), Arc::new(host))),
+                    Some(None) => drop(facts.hosts.remove(&key)),
+                    // As for a program of one namespace, a host of another one.
+                    None => {
+                        facts.hosts.remove(&key);
+                        facts.hidden.insert(key.clone());
+                    }
+                }
                 self.find_hardware(&key, facts);
                 facts.fresh.hosts.insert(key);
             }
@@ -202,6 +240,15 @@ impl Observer {
             };
             hosts.any(names) || unreadable.any(|host| host.namespace == secret.namespace)
         })
+    }
+}
+
+/// What was read; `None`: this program may not read it.
+fn permitted<T>(read: Result<T, Fault>) -> Result<Option<T>, Fault> {
+    match read {
+        Ok(found) => Ok(Some(found)),
+        Err(fault) if fault.category() == Category::FORBIDDEN.as_str() => Ok(None),
+        Err(fault) => Err(fault),
     }
 }
 

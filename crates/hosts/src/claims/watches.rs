@@ -10,19 +10,51 @@ use metal3_runtime::cache::{Change, Index, Indexes, Key, SharedCache, SharedInde
 use metal3_runtime::watch::{WatchConfig, WatchSet};
 use parking_lot::Mutex;
 
-use super::bond;
+use super::bond::{self, Trace};
 use super::choice::is_free;
 use super::copies::{Named, Use, host_of};
 use super::plan::named;
 use crate::needs::Claims;
+
+/// How many claims of a namespace without a host are served at a time: each host that becomes free enqueues them.
+pub(super) const MOST_WAITING: usize = 100;
+
+/// Whether a claim waits for a host.
+pub(super) fn is_waiting(claim: &HostClaim) -> bool {
+    claim.metadata.deletion_timestamp.is_none() && named(claim).is_none()
+}
+
+/// The hosts that trace and status of a claim name.
+fn own(claim: &HostClaim, key: &Key) -> impl Iterator<Item = Key> + use<> {
+    let traced = Trace::of(claim, key).and_then(|trace| trace.host());
+    let named = named(claim).filter(|named| Some(named) != traced.as_ref());
+    traced.into_iter().chain(named)
+}
+
+/// The claims that a change of a claim concerns: itself, and the next one when it stops to wait.
+pub(super) fn of_claim(change: &Change<'_, HostClaim>, claims: &SharedIndexes<ClaimIndexes>) -> Vec<Key> {
+    let (old, new) = match change {
+        Change::Applied { old, new, .. } => (*old, Some(*new)),
+        Change::Deleted { old, .. } => (*old, None),
+        Change::Unreadable { .. } | Change::Synced => (None, None),
+    };
+    let Some(key) = change.key() else { return Vec::new() };
+    let has_left = old.is_some_and(is_waiting) && !new.is_some_and(is_waiting);
+    let next = has_left.then(|| claims.read(|indexes| indexes.next_of(&key.namespace)));
+    next.flatten().into_iter().chain([key]).collect()
+}
 
 /// The claims by what they name.
 #[derive(Default)]
 pub struct ClaimIndexes {
     by_namespace: Index<String>,
     by_secret: Index<Key>,
-    /// The namespace of the host that the status names; `None`: the status names none.
-    by_host_namespace: Index<Option<String>>,
+    /// The namespaces of claims without a host.
+    waiting: BTreeMap<String, BTreeSet<Key>>,
+    /// The namespaces of the hosts that status and trace name.
+    by_host_namespace: Index<String>,
+    /// Those hosts.
+    by_host: Index<Key>,
 }
 
 impl ClaimIndexes {
@@ -34,15 +66,38 @@ impl ClaimIndexes {
         self.by_secret.get(secret).cloned()
     }
 
-    /// The claims without a host.
+    /// The last claim of a namespace that is served, if there are more.
+    fn last_served(&self, namespace: &str) -> Option<&Key> {
+        self.waiting.get(namespace)?.iter().nth(MOST_WAITING - 1)
+    }
+
+    /// The claims without a host that are served at a time.
     pub(super) fn waiting(&self) -> Vec<Key> {
-        self.by_host_namespace.get(&None).cloned().collect()
+        let namespaces = self.waiting.values();
+        namespaces
+            .flat_map(|claims| claims.iter().take(MOST_WAITING))
+            .cloned()
+            .collect()
+    }
+
+    /// Whether more claims of the namespace wait before this one than are served at a time.
+    pub(super) fn is_beyond(&self, claim: &Key) -> bool {
+        let waiting = self.waiting.get(&claim.namespace);
+        let last = self.last_served(&claim.namespace);
+        waiting.is_some_and(|waiting| waiting.contains(claim)) && last.is_some_and(|last| claim > last)
+    }
+
+    /// The claim that is served next when one of this namespace stops to wait.
+    pub(super) fn next_of(&self, namespace: &str) -> Option<Key> {
+        self.last_served(namespace).cloned()
     }
 
     /// The claims that a policy of this namespace concerns.
     pub(super) fn of_policy(&self, policy: &Key) -> Vec<Key> {
-        let with_host = self.by_host_namespace.get(&Some(policy.namespace.clone()));
-        self.by_host_namespace.get(&None).chain(with_host).cloned().collect()
+        let with_host = self.by_host_namespace.get(&policy.namespace);
+        let mut concerned = self.waiting();
+        concerned.extend(with_host.cloned());
+        concerned
     }
 }
 
@@ -50,8 +105,23 @@ impl Indexes<HostClaim> for ClaimIndexes {
     fn replace(&mut self, key: &Key, old: Option<&HostClaim>, new: Option<&HostClaim>) {
         let namespace = |_: &HostClaim| key.namespace.clone();
         self.by_namespace.replace(key, old.map(namespace), new.map(namespace));
-        let host = |claim: &HostClaim| named(claim).map(|host| host.namespace);
-        self.by_host_namespace.replace(key, old.map(host), new.map(host));
+        let hosts = |claim: &HostClaim| own(claim, key).map(|host| host.namespace);
+        self.by_host_namespace
+            .replace(key, old.into_iter().flat_map(hosts), new.into_iter().flat_map(hosts));
+        let hosts = |claim: &HostClaim| own(claim, key);
+        self.by_host
+            .replace(key, old.into_iter().flat_map(hosts), new.into_iter().flat_map(hosts));
+        if new.is_some_and(is_waiting) {
+            self.waiting
+                .entry(key.namespace.clone())
+                .or_default()
+                .insert(key.clone());
+        } else if let Some(waiting) = self.waiting.get_mut(&key.namespace) {
+            waiting.remove(key);
+            if waiting.is_empty() {
+                self.waiting.remove(&key.namespace);
+            }
+        }
         let secrets = |claim: &HostClaim| -> Vec<Key> {
             let names = Use::ALL
                 .into_iter()
@@ -167,6 +237,9 @@ pub(super) fn of_host(change: &Change<'_, BareMetalHost>, claims: &SharedIndexes
     };
     let named = [old, new].into_iter().flatten().filter_map(bond::consumer);
     let mut concerned: BTreeSet<Key> = named.collect();
+    if let Some(key) = change.key() {
+        claims.read(|indexes| concerned.extend(indexes.by_host.get(&key).cloned()));
+    }
     let labels = |host: &BareMetalHost| host.metadata.labels.clone();
     let is_new = |new: &BareMetalHost| old.is_none_or(|old| !is_free(old) || labels(old) != labels(new));
     if new.is_some_and(|new| is_free(new) && is_new(new)) {

@@ -600,13 +600,13 @@ impl Program {
             events,
             metrics: Metrics::new(),
         };
-        let controller = claims::controller(parts, Writer::new(self.client.clone(), Mode::Perform));
+        let controllers = claims::controllers(parts, Writer::new(self.client.clone(), Mode::Perform));
         let watches = caches.watches(&WatchConfig::everywhere(&self.client, &self.clock, &stop), true);
         for task in watches.into_tasks() {
             tasks.spawn(task);
         }
         tasks.spawn(async move {
-            controller.run(stop).await;
+            controllers.run(stop).await;
         });
     }
 

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use metal3_hosts::claims::{self, Caches, ClaimReconciler};
+use metal3_hosts::claims::{self, Caches, Controllers};
 use metal3_hosts::needs::Claims;
 use metal3_hosts::reconciler::caches::Caches as HostCaches;
 use metal3_hosts::switches::SecretsOfSwitches;
 use metal3_runtime::events::EventRecorder;
 use metal3_runtime::watch::{WatchConfig, WatchSet};
-use metal3_runtime::work::Controller;
 use metal3_runtime::write::Writer;
 
 use super::WriteAccess;
@@ -31,14 +30,14 @@ pub(super) fn watches(
     is_served.then(|| caches.watches(config, watches_namespaces(only)))
 }
 
-/// The controller, with the flag.
-pub(super) fn controller(
+/// The controllers, with the flag.
+pub(super) fn controllers(
     (session, metal): (&Session, &HostsConfig),
     (of_hosts, caches): (&HostCaches, Caches),
     write_access: &WriteAccess,
     switches: Option<SecretsOfSwitches>,
     events: &EventRecorder,
-) -> Option<Controller<ClaimReconciler>> {
+) -> Option<Controllers> {
     if !session.options.serves_claims {
         return None;
     }
@@ -54,5 +53,5 @@ pub(super) fn controller(
         metrics: session.metrics.clone(),
     };
     let writer: Writer<Claims> = Writer::new(write_access.client.clone(), session.mode());
-    Some(claims::controller(parts, writer))
+    Some(claims::controllers(parts, writer))
 }

@@ -7,7 +7,7 @@ use metal3_api::metal3::names::GROUP;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, BareMetalSwitch, HostClaim, HostDeployPolicy};
 use metal3_grants::Admission;
 use metal3_hosts::agent_image::{self, ImageReconciler};
-use metal3_hosts::claims::Caches as ClaimCaches;
+use metal3_hosts::claims::{Caches as ClaimCaches, Controllers};
 use metal3_hosts::data_image;
 use metal3_hosts::ironic_resource;
 use metal3_hosts::needs::{AgentImages, DataImages, Hosts, Subscriptions, Switches, UnservedKinds};
@@ -210,6 +210,12 @@ async fn run_if_any<C: Reconciler>(controller: Option<Controller<C>>, stop: Canc
     }
 }
 
+async fn run_claims(controllers: Option<Controllers>, stop: CancellationToken) {
+    if let Some(controllers) = controllers {
+        controllers.run(stop).await;
+    }
+}
+
 async fn follow_all(parts: Vec<ironic_resource::Parts>, stop: CancellationToken) {
     let all = parts.into_iter();
     futures::future::join_all(all.map(|parts| ironic_resource::follow(parts, stop.clone()))).await;
@@ -304,7 +310,7 @@ fn controllers(
     let (events, inbox) = EventRecorder::bounded(EVENTS);
     let writer: Writer<Hosts> = Writer::new(write_access.client.clone(), session.mode());
     let its_secrets = secrets_of_switches(&metal, &others.switches);
-    let of_claims = claims::controller(
+    let of_claims = claims::controllers(
         (session, &metal),
         (&caches, others.claims),
         &write_access,
@@ -356,7 +362,7 @@ fn controllers(
         let of_images = futures::future::join3(
             run_if_any(agent_images, stop.clone()),
             run_if_any(of_switches, stop.clone()),
-            run_if_any(of_claims, stop.clone()),
+            run_claims(of_claims, stop.clone()),
         );
         let follow_ironic = follow_all(of_ironics, stop.clone());
         let work = futures::future::join4(of_hosts, of_images, follow_ironic, unserved.run(stop));

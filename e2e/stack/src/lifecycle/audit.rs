@@ -72,16 +72,6 @@ const HOSTS: Account = Account {
         ("get baremetalswitches.metal3.io", SWITCHES),
         ("watch baremetalswitches.metal3.io", SWITCHES),
         ("patch baremetalswitches/status.metal3.io", SWITCHES),
-        ("get hostclaims.metal3.io", CLAIMS),
-        ("watch hostclaims.metal3.io", CLAIMS),
-        ("patch hostclaims.metal3.io", CLAIMS),
-        ("patch hostclaims/status.metal3.io", CLAIMS),
-        ("get hostdeploypolicies.metal3.io", CLAIMS),
-        ("watch hostdeploypolicies.metal3.io", CLAIMS),
-        ("get namespaces", CLAIMS),
-        ("list namespaces", CLAIMS),
-        ("watch namespaces", CLAIMS),
-        ("create secrets", CLAIMS),
         ("list ironics.ironic.metal3.io", IRONIC_RESOURCE),
         ("watch ironics.ironic.metal3.io", IRONIC_RESOURCE),
         ("patch events", AGAIN),
@@ -123,7 +113,6 @@ const SETTINGS: &str = "a host with HostFirmwareSettings";
 const IRONIC_RESOURCE: &str = "an Ironic that IRONIC_NAME names";
 const AGENT_IMAGES: &str = "--build-preprov-image, or an image of the Go manager that is deleted after a switch";
 const DATA_IMAGES: &str = "a host with a DataImage";
-const CLAIMS: &str = "--hostclaims";
 const SWITCHES: &str = "IRONIC_NETWORKING_ENABLED";
 const SUBSCRIPTIONS: &str = "a host with event subscriptions";
 const ENDPOINT_TEMPLATE: &str =

@@ -6,7 +6,7 @@ use metal3_runtime::cache::Key;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::facts::Facts;
+use super::super::facts::{Facts, Read};
 use super::super::policy::{self, Metadata};
 use super::{Action, Decision, Step, verify};
 
@@ -17,33 +17,37 @@ struct Copied {
     annotations: BTreeSet<String>,
 }
 
-/// Copies them, and removes what is not copied any more.
+/// Copies them, and removes what is not copied any more. Only policies that were read in this reconcile say what is copied.
 pub(super) fn copy(facts: &Facts, key: &Key, host: &BareMetalHost) -> Decision<()> {
-    let labels = facts.namespace.present();
-    let of_namespace = facts
-        .policies
-        .iter()
-        .filter(|(policy, _)| policy.namespace == key.namespace);
-    let policies = of_namespace.map(|(_, policy)| &**policy);
-    let accepting = policies.filter(|policy| policy::accepts(policy, &facts.key.namespace, labels));
-    write(facts, key, policy::copied(host, accepting))
-}
-
-/// Removes all of them.
-pub(super) fn remove(facts: &Facts, key: &Key) -> Decision<()> {
-    write(facts, key, Metadata::default())
-}
-
-fn write(facts: &Facts, key: &Key, wanted: Metadata) -> Decision<()> {
-    let Some(hardware) = facts.hardware.get(key) else {
+    let accepting = || super::accepting(facts, &key.namespace).filter(|(_, policy)| policy.copies());
+    let wanted = policy::copied(host, accepting().map(|(_, policy)| policy));
+    let Some(changed) = changed(facts, key, wanted) else {
         return Ok(());
     };
-    let changed = with(hardware, wanted);
-    if changed.metadata == hardware.metadata {
-        return Ok(());
-    }
     verify(facts, key)?;
+    if let Some((unread, _)) = accepting().find(|(policy, _)| !facts.fresh.policies.contains(*policy)) {
+        return Err(Step::Read(Read::Policy(unread.clone())));
+    }
     Err(Step::Do(Action::Hardware(Box::new(changed))))
+}
+
+/// Removes all of them, which needs no permission.
+pub(super) fn remove(facts: &Facts, key: &Key) -> Decision<()> {
+    match changed(facts, key, Metadata::default()) {
+        Some(changed) => Err(Step::Do(Action::Hardware(Box::new(changed)))),
+        None => Ok(()),
+    }
+}
+
+fn changed(facts: &Facts, key: &Key, wanted: Metadata) -> Option<HardwareData> {
+    let hardware = facts.hardware.get(key).filter(|_| !facts.is_hardware_refused)?;
+    let changed = with(hardware, wanted);
+    (changed.metadata != hardware.metadata).then_some(changed)
+}
+
+/// The HardwareData without what was copied.
+pub(in super::super) fn without(hardware: &HardwareData) -> HardwareData {
+    with(hardware, Metadata::default())
 }
 
 fn with(hardware: &HardwareData, wanted: Metadata) -> HardwareData {

@@ -4,10 +4,11 @@
 //! claim, its namespace, a policy that permits it and the host in the same reconcile; a host is changed by a patch of the version
 //! that was read. After each step the decision is made again from the start.
 
-mod apply;
+pub(super) mod apply;
 mod bind;
-mod metadata;
-mod reboot;
+pub(super) mod metadata;
+mod permission;
+pub(super) mod reboot;
 mod release;
 mod report;
 
@@ -20,20 +21,23 @@ use metal3_api::metal3::names::{
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData, HostClaim};
 use metal3_runtime::cache::Key;
 use metal3_runtime::patch::has_finalizer;
-use metal3_runtime::plan::Observed;
+use metal3_runtime::reason::Reason;
 use metal3_runtime::work::Next;
 
-use super::bond::{self, Record};
-use super::choice::{Chooser, is_in_namespace, is_unused};
+use super::RECHECK;
+use super::bond::{self, Bond, Record, Trace};
 use super::copies::Use;
 use super::facts::{Facts, Read};
-use super::policy;
-use crate::names::claim_reason::{MISSING_HOST, NOT_BOUND, NOT_SYNCED, PAUSED, POLICY_MISSING};
+use crate::names::claim_reason::{MISSING_HOST, NOT_BOUND, NOT_SYNCED, PAUSED, POLICY_MISSING, POLICY_UNKNOWN};
 use crate::plan::object::is_moving;
+use permission::{accepting, closed, is_namespace_known, opener, verify};
 pub(super) use report::Report;
 
 /// What a live read showed differs from a cache that was not refreshed by it: the watch will show it.
-const CATCH_UP: Duration = Duration::from_secs(1);
+pub(super) const CATCH_UP: Duration = Duration::from_secs(1);
+
+/// Why a host is written that is bound by it.
+pub(super) const BIND: &str = "bind the host";
 
 /// A write.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,7 +75,7 @@ pub(super) type Decision<T = Step> = Result<T, Step>;
 
 pub(super) fn plan(facts: &Facts) -> Step {
     let claim = &facts.claim;
-    if is_of_other_class(claim) {
+    if is_of_other_class(claim) && !is_served(facts) {
         return end(None);
     }
     match claim.metadata.deletion_timestamp.is_some() {
@@ -79,6 +83,11 @@ pub(super) fn plan(facts: &Facts) -> Step {
         false => serve(facts),
     }
     .unwrap_or_else(|step| step)
+}
+
+/// Whether this program has bound a host to the claim, or is about to: a class that it gets then changes nothing.
+fn is_served(facts: &Facts) -> bool {
+    Trace::of(&facts.claim, &facts.key).is_some() || bound(facts).is_some_and(|bound| bound.2.is_of_this_program())
 }
 
 fn end(report: Option<Report>) -> Step {
@@ -117,35 +126,16 @@ pub(super) fn named(claim: &HostClaim) -> Option<Key> {
     bond::key(&named.namespace, &named.name)
 }
 
-/// The policy that permits the claim a host of this namespace: one that was read in this reconcile, if there is one.
-fn opener<'a>(facts: &'a Facts, namespace: &str) -> Option<&'a Key> {
-    let labels = facts.namespace.present();
-    let claim = &facts.key.namespace;
-    let of_namespace = facts.policies.iter().filter(|(key, _)| key.namespace == namespace);
-    let accepting = of_namespace.filter(|(_, one)| policy::accepts(one, claim, labels));
-    let keys = accepting.map(|(key, _)| key);
-    keys.max_by_key(|key| facts.fresh.policies.contains(*key))
+/// The host that the trace of the claim names.
+fn traced(facts: &Facts) -> Option<Key> {
+    Trace::of(&facts.claim, &facts.key)?.host()
 }
 
-/// Requires live views of all that permits a write to this host.
-fn verify(facts: &Facts, host: &Key) -> Decision<()> {
-    let fresh = &facts.fresh;
-    if !fresh.claim {
-        return Err(Step::Read(Read::Claim));
-    }
-    if !fresh.namespace {
-        return Err(Step::Read(Read::Namespace));
-    }
-    let Some(policy) = opener(facts, &host.namespace) else {
-        return Err(later());
-    };
-    if !fresh.policies.contains(policy) {
-        return Err(Step::Read(Read::Policy(policy.clone())));
-    }
-    if !fresh.hosts.contains(host) {
-        return Err(Step::Read(Read::Host(host.clone())));
-    }
-    Ok(())
+/// The hosts that the claim names: trace and status.
+fn own_hosts(facts: &Facts) -> Vec<Key> {
+    let traced = traced(facts);
+    let named = named(&facts.claim).filter(|named| Some(named) != traced.as_ref());
+    traced.into_iter().chain(named).collect()
 }
 
 fn later() -> Step {
@@ -155,62 +145,134 @@ fn later() -> Step {
     })
 }
 
-/// Whether this program bound the host to the claim, or may. Who writes hosts and policies of a namespace could otherwise have the
-/// Secrets of a claim copied there that asks for hosts of another one.
-fn is_own(facts: &Facts, host: &BareMetalHost) -> bool {
-    let claim = &facts.claim;
-    let selects = || Chooser::new(claim, &facts.key).is_some_and(|chooser| chooser.selects(host));
-    let is_recorded = Record::of_bond(host, &facts.key).is_some();
-    is_in_namespace(claim, host) && (is_recorded || (is_unused(host) && selects()))
+/// An end that no watch ends: it is looked at again.
+fn recheck(report: Report, reason: Reason, why: &str) -> Step {
+    Step::End(End {
+        report: Some(Box::new(report)),
+        next: Next::waiting_with_recheck(reason, why, RECHECK).quiet(),
+    })
 }
 
-/// The host of the claim: the one that its status names while that names the claim, else one that a policy permits.
-fn bound(facts: &Facts) -> Option<(&Key, &BareMetalHost)> {
-    let named = named(&facts.claim);
-    let of_claim = facts.hosts.iter().map(|(key, host)| (key, &**host));
-    let mut of_claim = of_claim.filter(|(_, host)| bond::consumer(host).as_ref() == Some(&facts.key));
-    let is_named = |key: &Key| named.as_ref() == Some(key);
-    // A host that a user made name this claim does not keep it from another one.
-    let is_permitted = |key: &Key, host: &BareMetalHost| opener(facts, &key.namespace).is_some() && is_own(facts, host);
-    let first = of_claim.clone().find(|(key, _)| is_named(key));
-    first.or_else(|| of_claim.find(|(key, host)| is_permitted(key, host)))
+/// An end because of the policies: they are watched, unless they cannot be read.
+fn without_policy(report: Report, reason: Reason, why: &str) -> Step {
+    match reason == POLICY_UNKNOWN {
+        true => recheck(report, reason, why),
+        false => end(Some(report)),
+    }
+}
+
+/// A host of the claim, as its consumer says, and what binds it.
+type Bound<'a> = (&'a Key, &'a BareMetalHost, Bond);
+
+/// The host of the claim: the one that its trace names, else the one that its status names, while that names the claim. A host that
+/// only names the claim is none, whatever record it has: anyone who writes hosts writes both.
+fn bound(facts: &Facts) -> Option<Bound<'_>> {
+    let mut own = own_hosts(facts).into_iter();
+    own.find_map(|key| {
+        let (key, host) = facts.hosts.get_key_value(&key)?;
+        let is_consumer = bond::consumer(host).as_ref() == Some(&facts.key);
+        is_consumer.then(|| (key, &**host, bond::bond(&facts.claim, &facts.key, (key, host))))
+    })
 }
 
 fn serve(facts: &Facts) -> Decision {
     let claim = &facts.claim;
     if is_claim_moving(claim) {
-        return Ok(end(None));
+        return Ok(end(Some(moving(facts))));
     }
+    if let Some((key, host, bond)) = bound(facts) {
+        return serve_bound(facts, (key, host), bond);
+    }
+    if is_paused(claim) {
+        let why = "the claim is paused; remove its annotation cluster.x-k8s.io/paused";
+        return Ok(end(Some(Report::unbound(PAUSED, why).keeping(claim))));
+    }
+    // What a cache shows of a host that the claim names may be old.
+    if let Some(key) = own_hosts(facts).into_iter().find(|key| !is_known(facts, key)) {
+        return Err(Step::Read(Read::Host(key)));
+    }
+    let trace = Trace::of(claim, &facts.key);
+    let is_restored = trace.is_some_and(|trace| !trace.is_of_object(claim));
+    if named(claim).is_some() || is_restored {
+        return Ok(missing(facts));
+    }
+    bind::bind(facts)
+}
+
+/// Whether the host was read in this reconcile, or cannot be.
+fn is_known(facts: &Facts, key: &Key) -> bool {
+    facts.fresh.hosts.contains(key) || facts.hidden.contains(key)
+}
+
+/// The claim has the mark of clusterctl, which removes its finalizer afterwards.
+fn moving(facts: &Facts) -> Report {
+    let why = "the claim moves to another cluster, so that its host is not changed here; if it does not, remove its annotation \
+               clusterctl.cluster.x-k8s.io/delete-for-move";
     match bound(facts) {
-        Some((key, host)) if has_own_finalizer(claim) => serve_host(facts, key, host),
-        _ if is_paused(claim) => {
-            let why = "the claim is paused; remove its annotation cluster.x-k8s.io/paused";
-            Ok(end(Some(Report::unbound(PAUSED, why).keeping(claim))))
-        }
-        _ if !has_own_finalizer(claim) => {
-            let mut adopted = HostClaim::clone(claim);
-            let finalizers = adopted.metadata.finalizers.get_or_insert_default();
-            finalizers.push(HOST_CLAIM_FINALIZER.to_owned());
-            Ok(Step::Do(Action::Claim(Box::new(adopted))))
-        }
-        _ if claim.status.bare_metal_host.is_some() => Ok(missing(facts)),
-        Some(_) | None => bind::bind(facts),
+        Some((key, host, _)) => Report::of_host(facts, key, host).unsynced(PAUSED, why),
+        None => Report::unbound(PAUSED, why).keeping(&facts.claim),
     }
+}
+
+fn serve_bound(facts: &Facts, (key, host): (&Key, &BareMetalHost), bond: Bond) -> Decision {
+    let not_bound = |why: &str| Ok(end(Some(Report::unbound(NOT_BOUND, why).keeping(&facts.claim))));
+    match bond {
+        Bond::Own(record) if has_own_finalizer(&facts.claim) => serve_host(facts, key, host, &record),
+        Bond::Own(_) => Ok(traced_claim(facts, None)),
+        Bond::Untraced(trace) => recover(facts, key, &trace),
+        Bond::Unreadable => not_bound(
+            "what was recorded on the host when it was bound cannot be read, so that it is not changed; the administrators of the hosts \
+             have to restore its annotation hostclaim.metal3.io/bond; if the claim is deleted, the host is deprovisioned and cleaned",
+        ),
+        Bond::Unrecorded => bind::adopt(facts, key, host).unwrap_or_else(|| {
+            not_bound(
+                "a host names this claim, and is in use or not in order, so it is not changed; the administrators of the hosts have to \
+                 release it, or bring it into the state available without an image",
+            )
+        }),
+    }
+}
+
+/// The trace that was removed from the claim, as the record of the host that its status names has it.
+fn recover(facts: &Facts, key: &Key, trace: &Trace) -> Decision {
+    if !facts.fresh.hosts.contains(key) {
+        return Err(Step::Read(Read::Host(key.clone())));
+    }
+    if !facts.fresh.claim {
+        return Err(Step::Read(Read::Claim));
+    }
+    Ok(traced_claim(facts, Some(trace)))
+}
+
+/// The claim with its finalizer and with this trace. Both are written before a host is bound.
+// differs: `claim-bond`. The Go manager sets the finalizer first, and has no trace.
+fn traced_claim(facts: &Facts, trace: Option<&Trace>) -> Step {
+    let mut changed = HostClaim::clone(&facts.claim);
+    if !has_own_finalizer(&changed) {
+        let finalizers = changed.metadata.finalizers.get_or_insert_default();
+        finalizers.push(HOST_CLAIM_FINALIZER.to_owned());
+    }
+    if let Some(trace) = trace {
+        trace.write(&mut changed);
+    }
+    Step::Do(Action::Claim(Box::new(changed)))
 }
 
 /// The host does not exist, or is another's. It is not replaced: what runs on it may still run.
 fn missing(facts: &Facts) -> Step {
-    let why = match facts.is_host_unreadable {
-        true => "the host cannot be decoded; its administrators have to correct it",
-        false => {
-            "the host that was bound to this claim does not exist, or is not bound to it any more; if it does not come back, delete \
-             the claim and create another one"
-        }
-    };
-    end(Some(Report::unbound(MISSING_HOST, why).keeping(&facts.claim)))
+    let report = |why: &str| Report::unbound(MISSING_HOST, why).keeping(&facts.claim);
+    if own_hosts(facts).iter().any(|key| facts.hidden.contains(key)) {
+        let why =
+            "the host cannot be read; its administrators have to correct it, or to permit this program to read it";
+        return recheck(report(why), MISSING_HOST, why);
+    }
+    end(Some(report(
+        "the host that was bound to this claim does not exist, or is not bound to it any more; if it does not come back, delete the claim \
+         and create another one",
+    )))
 }
 
-fn serve_host(facts: &Facts, key: &Key, host: &BareMetalHost) -> Decision {
+fn serve_host(facts: &Facts, key: &Key, host: &BareMetalHost, record: &Record) -> Decision {
     let report = Report::of_host(facts, key, host);
     let stop = |reason, why: &str| Err(end(Some(report.clone().unsynced(reason, why))));
     if host.metadata.deletion_timestamp.is_some() {
@@ -219,28 +281,25 @@ fn serve_host(facts: &Facts, key: &Key, host: &BareMetalHost) -> Decision {
     if is_moving(host) {
         return stop(PAUSED, "the host moves to another cluster");
     }
-    if opener(facts, &key.namespace).is_none() {
-        return stop(
-            POLICY_MISSING,
-            "no HostDeployPolicy permits this namespace to use the host any more, so nothing is changed on it and nothing is \
-             erased; ask the administrators of the hosts",
-        );
+    if let Some((reason, why)) = closed(facts, &key.namespace)? {
+        if reason == POLICY_MISSING {
+            metadata::remove(facts, key)?;
+        }
+        let why =
+            format!("{why}, so nothing is changed on it and nothing is erased; ask the administrators of the hosts");
+        return Err(without_policy(report.unsynced(reason, &why), reason, &why));
     }
-    let Some(record) = Record::of_bond(host, &facts.key) else {
-        return bind::adopt(facts, key, host).ok_or_else(|| {
-            let why = "a host names this claim, and is in use or not in order, so it is not changed; the administrators of the hosts \
-                       have to release it, or bring it into the state available without an image";
-            end(Some(Report::unbound(NOT_BOUND, why).keeping(&facts.claim)))
-        })?;
-    };
     require_unpaused(facts, key, host, &report)?;
-    reboot::pass_on(facts, (key, host), &record)?;
+    reboot::pass_on(facts, (key, host), record)?;
     apply::apply(facts, (key, host), &report)?;
     metadata::copy(facts, key, host)?;
-    if let Some(step) = release::of_others(facts, Some(key)) {
+    if let Some(step) = release::of_others(facts) {
         return Err(step);
     }
-    Ok(end(Some(report.synced())))
+    match apply::shortfall(facts, host).or_else(|| release::conflict(facts)) {
+        Some(why) => stop(NOT_SYNCED, why),
+        None => Ok(end(Some(report.synced()))),
+    }
 }
 
 /// Passes a pause of the claim on, so that a host does not act while its claim moves to another cluster.
@@ -269,7 +328,14 @@ fn require_unpaused(facts: &Facts, key: &Key, host: &BareMetalHost, report: &Rep
     Err(Step::Do(Action::Host(Box::new(changed), "pass the pause on")))
 }
 
-/// Whether what is known of the namespace of the claim suffices to say that no policy permits it.
-fn is_namespace_known(facts: &Facts) -> bool {
-    !matches!(facts.namespace, Observed::Unknown(_))
+/// Hosts whose record names the claim, and whose bond it is not: another object of its name left them, or a user wrote the record. Their
+/// administrators have to know, because nothing releases them.
+pub(super) fn strays(facts: &Facts) -> Vec<(&Key, &BareMetalHost)> {
+    let own = own_hosts(facts);
+    let hosts = facts.hosts.iter().map(|(key, host)| (key, &**host));
+    let names = |host: &BareMetalHost| {
+        let record = Record::of(host).filter(|record| record.claim == facts.key.to_string());
+        record.is_some() && bond::consumer(host).as_ref() == Some(&facts.key)
+    };
+    hosts.filter(|(key, host)| !own.contains(key) && names(host)).collect()
 }

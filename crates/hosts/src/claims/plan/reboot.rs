@@ -87,9 +87,26 @@ fn change(claim: &HostClaim, change: impl FnOnce(&mut BTreeMap<String, String>))
     Step::Do(Action::Claim(Box::new(changed)))
 }
 
+/// The most annotations that keep a host off: they share the annotations of the host with those of its administrators.
+const MOST_HOLDS: usize = 16;
+
+/// Why not all reboots that the claim asks for are passed on.
+pub(super) fn ignored(claim: &HostClaim) -> Option<&'static str> {
+    let is_request = |name: &str| name == REBOOT_ANNOTATION || name.starts_with(REBOOT_ANNOTATION_PREFIX);
+    let mut requests = annotations(claim).filter(|(name, _)| is_request(name));
+    if requests.any(|(_, value)| canonical(value).is_none()) {
+        return Some(
+            "an annotation reboot.metal3.io has a value that cannot be read, and is ignored; correct or remove it",
+        );
+    }
+    let holds = annotations(claim).filter(|(name, _)| name.starts_with(REBOOT_ANNOTATION_PREFIX));
+    (holds.count() > MOST_HOLDS).then_some(
+        "the claim has more than 16 annotations reboot.metal3.io/KEY, and the further ones are ignored; remove some",
+    )
+}
+
 /// The annotations that keep the host off while the claim has its own.
 pub(super) fn hold(claim: &HostClaim, host: &mut BareMetalHost) {
-    let own = format!("{REBOOT_ANNOTATION_PREFIX}{OWN_KEY}");
     let asked = annotations(claim).filter_map(|(name, value)| {
         let key = name.strip_prefix(REBOOT_ANNOTATION_PREFIX)?;
         let plain = format!("{OWN_KEY}{key}");
@@ -99,13 +116,19 @@ pub(super) fn hold(claim: &HostClaim, host: &mut BareMetalHost) {
         };
         Some((format!("{REBOOT_ANNOTATION_PREFIX}{name}"), canonical(value)?))
     });
-    let asked: BTreeMap<String, String> = asked.collect();
+    let asked: BTreeMap<String, String> = asked.take(MOST_HOLDS).collect();
     let annotations = host.metadata.annotations.get_or_insert_default();
-    annotations.retain(|name, _| !name.starts_with(&own) || asked.contains_key(name));
+    annotations.retain(|name, _| !is_hold(name) || asked.contains_key(name));
     annotations.extend(asked);
     if annotations.is_empty() {
         host.metadata.annotations = None;
     }
+}
+
+/// Whether an annotation of a host was passed on by a claim and keeps the host off.
+pub(in super::super) fn is_hold(name: &str) -> bool {
+    let key = name.strip_prefix(REBOOT_ANNOTATION_PREFIX);
+    key.is_some_and(|key| key.starts_with(OWN_KEY))
 }
 
 /// Removes all of them.

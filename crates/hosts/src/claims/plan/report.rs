@@ -116,11 +116,24 @@ impl Report {
         }
     }
 
+    /// The API server refuses a change of the metadata of the claim.
+    pub(in super::super) fn stuck(facts: &Facts) -> Self {
+        let why = "the API server refuses a change of the annotations or finalizers of the claim; see the webhooks and policies of its cluster";
+        let reason = match facts.claim.metadata.deletion_timestamp.is_some() {
+            true => reason::DELETION_FAILED,
+            false => reason::NOT_SYNCED,
+        };
+        Self::unbound(reason, why).keeping(&facts.claim)
+    }
+
     /// The API server refuses what the host would get.
     pub(in super::super) fn refused(facts: &Facts, key: &Key, host: &BareMetalHost) -> Self {
         let why = "the API server refuses the spec of the claim for the host; correct the claim, or ask the administrators of the \
                    hosts";
-        Self::of_host(facts, key, host).unsynced(reason::NOT_SYNCED, why)
+        match facts.claim.metadata.deletion_timestamp.is_some() {
+            true => Self::releasing(facts, key, host, reason::DELETION_FAILED, why),
+            false => Self::of_host(facts, key, host).unsynced(reason::NOT_SYNCED, why),
+        }
     }
 
     fn ready(&self) -> ConditionBuilder {

@@ -1,12 +1,13 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::super::choice::{Chooser, is_free, reuse_label};
 use super::super::facts::Read;
 use super::super::plan::{Action, Step, plan};
-use super::{after_reads, bound, claim, condition, consumer, facts, host, key, merged, written};
-use crate::claims::bond::Record;
+use super::{after_reads, bound, claim, condition, consumer, facts, host, key, merged, own, written};
+use crate::claims::bond::{Record, Trace};
 
 #[test]
 fn host_is_free_only_without_consumer_use_fault_or_mark() {
@@ -37,7 +38,15 @@ fn host_is_free_only_without_consumer_use_fault_or_mark() {
 fn kept_host_and_failure_domain_are_preferred_and_a_host_kept_for_others_is_not_chosen() {
     let domain = "infrastructure.cluster.x-k8s.io/failure-domain";
     let reuse = "infrastructure.cluster.x-k8s.io/node-reuse";
-    let named = |name: &str, labels: Value| host(&json!({ "metadata": { "name": name, "labels": labels } }));
+    let kept = json!({ "hostclaim.metal3.io/kept-until": "2026-01-01T12:30:00Z" });
+    let named = |name: &str, labels: Value| {
+        let annotations = if labels.get(reuse).is_some() {
+            kept.clone()
+        } else {
+            json!({})
+        };
+        host(&json!({ "metadata": { "name": name, "labels": labels, "annotations": annotations } }))
+    };
     let hosts = [
         named("plain", json!({})),
         named("near", json!({ domain: "z1" })),
@@ -46,14 +55,18 @@ fn kept_host_and_failure_domain_are_preferred_and_a_host_kept_for_others_is_not_
     ];
     let chosen = |claim: &Value, of: &[usize]| {
         let claim = super::claim(claim);
-        let own = key("tenant", "c");
+        let tenant = key("tenant", "c");
         let keys: BTreeMap<_, _> = of
             .iter()
             .map(|index| (metal3_runtime::cache::Key::of(&hosts[*index]), &hosts[*index]))
             .collect();
-        let chooser = Chooser::new(&claim, &own).unwrap();
+        let chooser = Chooser::new(&claim, &tenant, super::now()).unwrap();
         chooser
-            .choose(keys.iter().map(|(key, host)| (key, *host)))
+            .choose(
+                keys.iter()
+                    .map(|(key, host)| (key, *host))
+                    .filter(|(_, host)| chooser.selects(host)),
+            )
             .map(|key| key.name.clone())
     };
     let near = json!({ "spec": { "failureDomain": "z1" } });
@@ -84,30 +97,33 @@ fn labels_of_two_namespaces_are_never_equal() {
 }
 
 #[test]
-fn host_is_bound_after_four_live_reads_by_one_patch_with_a_record() {
-    let mut facts = facts(claim(&json!({})), vec![host(&json!({}))]);
+fn claim_names_the_host_first_and_the_host_is_bound_after_live_reads_by_one_patch() {
+    let new = claim(&json!({ "metadata": { "finalizers": null } }));
+    let mut facts = facts(new, vec![host(&json!({}))]);
     let (step, live) = after_reads(&mut facts);
     assert_eq!(live, 4, "claim, namespace, policy and host");
+    let Step::Do(Action::Claim(traced)) = step else {
+        unreachable!("{step:?}")
+    };
+    let trace = Trace::of(&traced, &key("tenant", "c")).unwrap();
+    assert_eq!(trace.host(), Some(key("metal", "h")));
+    assert!(traced.metadata.finalizers.is_some(), "with the finalizer, in one patch");
+    facts.claim = Arc::from(traced);
+    let (step, _) = after_reads(&mut facts);
     let (taken, what) = written(&step);
     assert_eq!(what, "bind the host");
-    assert!(Record::of_bond(taken, &key("tenant", "c")).is_some());
+    assert_eq!(Record::of(taken).unwrap().id, trace.id);
     assert_eq!(taken.metadata.resource_version.as_deref(), Some("5"));
 }
 
 #[test]
-fn finalizer_comes_first_and_nothing_is_bound_without_a_policy() {
-    let without = claim(&json!({ "metadata": { "finalizers": null } }));
-    let step = plan(&facts(without, vec![host(&json!({}))]));
-    assert!(
-        matches!(&step, Step::Do(Action::Claim(claim)) if claim.metadata.finalizers.is_some()),
-        "{step:?}"
-    );
+fn nothing_is_bound_without_a_policy() {
     let mut closed = facts(claim(&json!({})), vec![host(&json!({}))]);
     closed.policies.clear();
     let step = plan(&closed);
     let (reason, why) = condition(&closed, &step, "Associated").unwrap();
     assert_eq!(reason, "NoBareMetalHost");
-    assert!(why.contains("no HostDeployPolicy permits"), "{why}");
+    assert!(why.contains("a HostDeployPolicy permits"), "{why}");
 }
 
 #[test]
@@ -135,19 +151,22 @@ fn live_read_that_shows_another_host_or_no_policy_binds_nothing() {
 }
 
 #[test]
-fn claim_of_another_class_and_one_that_moves_are_left_alone() {
+fn claim_of_another_class_is_left_alone_unless_this_program_serves_it() {
     let classed = json!({ "metadata": { "labels": { "infrastructure.cluster.x-k8s.io/hostclaim-class": "vm" } } });
-    let moving = json!({ "metadata": { "annotations": { "clusterctl.cluster.x-k8s.io/delete-for-move": "" } } });
-    for change in [classed, moving] {
-        for deleted in [json!(null), json!("2026-01-01T00:00:00Z")] {
-            let change = merged(change.clone(), &json!({ "metadata": { "deletionTimestamp": deleted } }));
-            let facts = facts(claim(&change), vec![host(&bound())]);
-            let step = plan(&facts);
-            assert!(
-                matches!(&step, Step::End(end) if end.report.is_none()),
-                "{change} {step:?}"
-            );
-        }
+    for deleted in [json!(null), json!("2026-01-01T00:00:00Z")] {
+        let change = merged(
+            classed.clone(),
+            &json!({ "metadata": { "deletionTimestamp": deleted } }),
+        );
+        let other = facts(claim(&change), vec![host(&bound())]);
+        let step = plan(&other);
+        assert!(
+            matches!(&step, Step::End(end) if end.report.is_none()),
+            "{change} {step:?}"
+        );
+        let mut served = facts(own(&change), vec![host(&bound())]);
+        let (step, _) = after_reads(&mut served);
+        assert!(!matches!(&step, Step::End(end) if end.report.is_none()), "{step:?}");
     }
 }
 

@@ -1,8 +1,8 @@
 use metal3_api::meta::Time;
 use serde_json::{Value, json};
 
-use super::super::bond::{Cleaning, Record, consumer, promises_cleaning};
-use super::{bound, host, key, merged, now, record};
+use super::super::bond::{Cleaning, Record, Trace, consumer, promises_cleaning};
+use super::{bound, claim, host, key, merged, now, record};
 
 #[test]
 fn consumer_is_a_claim_only_by_kind_group_and_valid_names() {
@@ -39,10 +39,12 @@ fn record_keeps_what_the_spec_said_when_the_host_was_bound() {
     ] {
         let free = host(&json!({ "spec": { "automatedCleaningMode": mode } }));
         let mut taken = host(&bound());
-        Record::new(&key("tenant", "c"), &free, Time::new(now())).write(&mut taken);
-        let found = Record::of_bond(&taken, &key("tenant", "c")).unwrap();
+        let (claim, tenant) = (claim(&json!({})), key("tenant", "c"));
+        let trace = Trace::new(&claim, &tenant, (&key("metal", "h"), &free));
+        Record::new(&claim, &trace, &free, Time::new(now())).write(&mut taken);
+        let found = Record::of(&taken).unwrap();
         assert_eq!(found.cleaning, cleaning, "{mode}");
-        assert_eq!(Record::of_bond(&taken, &key("tenant", "d")), None);
+        assert_eq!((found.id, found.uid.as_str()), (trace.id, "claim-uid"));
     }
 }
 
@@ -50,7 +52,7 @@ fn record_keeps_what_the_spec_said_when_the_host_was_bound() {
 fn host_is_cleaned_as_promised_whatever_its_spec_says_today() {
     let with = |text: Option<String>| {
         let annotations = json!({ "hostclaim.metal3.io/bond": text });
-        let spec = json!({ "automatedCleaningMode": "disabled" });
+        let spec = json!({ "automatedCleaningMode": "disabled", "consumerRef": super::consumer("c") });
         promises_cleaning(&host(
             &json!({ "metadata": { "annotations": annotations }, "spec": spec }),
         ))

@@ -4,17 +4,17 @@ use metal3_api::metal3::v1alpha1::HardwareData;
 use serde_json::{Value, json};
 
 use super::super::plan::{Action, Step};
-use super::{after_reads, bound, claim, facts, host, key, merged, no_copies, policy};
+use super::{after_reads, bound, facts, host, key, merged, no_copies, own, policy};
 
 fn written(rules: Value, found: Value) -> Option<Value> {
     let labelled = merged(
         bound(),
         &json!({ "metadata": { "labels": { "rack": "r7" } }, "spec": { "online": true } }),
     );
-    let mut facts = facts(claim(&json!({})), vec![host(&labelled)]);
+    let mut facts = facts(own(&json!({})), vec![host(&labelled)]);
     let mut opening = policy(&json!({}));
     opening.spec.metadata_copy = serde_json::from_value(rules).unwrap();
-    facts.policies.insert(key("metal", "p"), Arc::new(opening));
+    facts.policies.insert(key("metal", "p"), super::rules(opening));
     let metadata = merged(
         json!({ "namespace": "metal", "name": "h", "resourceVersion": "1" }),
         &found,

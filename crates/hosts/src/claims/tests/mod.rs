@@ -3,12 +3,14 @@
 mod bind;
 mod bond;
 mod copies;
+mod ended;
+mod findings;
 mod metadata;
 mod policy;
 mod release;
 mod serve;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -20,6 +22,7 @@ use serde_json::{Value, json};
 use super::copies::{Copy, Pair, Pairs, Source, Use};
 use super::facts::{Facts, Fresh, Read};
 use super::plan::{Action, Step, plan};
+use super::policy::Rules;
 
 pub(super) fn key(namespace: &str, name: &str) -> Key {
     Key {
@@ -49,7 +52,8 @@ pub(super) fn host(change: &Value) -> BareMetalHost {
 }
 
 pub(super) fn record(cleaning: &str) -> String {
-    json!({ "claim": "tenant/c", "cleaning": cleaning, "at": "2026-01-01T00:00:00Z" }).to_string()
+    json!({ "claim": "tenant/c", "id": "id", "uid": "claim-uid", "cleaning": cleaning, "at": "2026-01-01T00:00:00Z" })
+        .to_string()
 }
 
 /// The change that binds a host to the claim.
@@ -74,6 +78,23 @@ pub(super) fn claim(change: &Value) -> HostClaim {
     serde_json::from_value(merged(document, change)).unwrap()
 }
 
+/// The trace of a bond with a host, as an annotation.
+pub(super) fn trace(host: &str) -> Value {
+    let text = json!({ "claim": "tenant/c", "host": host, "id": "id", "uid": "claim-uid" }).to_string();
+    json!({ "hostclaim.metal3.io/host": text })
+}
+
+/// The claim `tenant/c` with a trace that names `metal/h`, and a change.
+pub(super) fn own(change: &Value) -> HostClaim {
+    let traced = json!({ "metadata": { "annotations": trace("metal/h") } });
+    claim(&merged(traced, change))
+}
+
+/// A policy in its compiled form.
+pub(super) fn rules(policy: HostDeployPolicy) -> Arc<Rules> {
+    Arc::new(Rules::new(Arc::new(policy)))
+}
+
 pub(super) fn policy(accepted: &Value) -> HostDeployPolicy {
     let spec = json!({ "hostClaimNamespaces": accepted });
     serde_json::from_value(json!({ "metadata": { "namespace": "metal", "name": "p" }, "spec": spec })).unwrap()
@@ -85,10 +106,14 @@ pub(super) fn facts(claim: HostClaim, hosts: Vec<BareMetalHost>) -> Facts {
     Facts {
         key: key("tenant", "c"),
         claim: Arc::new(claim),
-        policies: BTreeMap::from([(key("metal", "p"), Arc::new(policy(&json!({}))))]),
+        policies: BTreeMap::from([(key("metal", "p"), rules(policy(&json!({}))))]),
+        knows_policies: true,
         namespace: Observed::Present(BTreeMap::new()),
         hosts: hosts.collect(),
-        is_host_unreadable: false,
+        hidden: BTreeSet::new(),
+        refused: BTreeSet::new(),
+        is_hardware_refused: false,
+        is_beyond: false,
         hardware: BTreeMap::new(),
         copies: BTreeMap::new(),
         fresh: Fresh::default(),

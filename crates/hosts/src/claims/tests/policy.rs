@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use metal3_api::metal3::v1alpha1::HostDeployPolicy;
 use serde_json::{Value, json};
 
-use super::super::policy::{accepts, copied};
-use super::{host, policy};
+use super::super::policy::copied;
+use super::{host, policy, rules};
 
 fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs
@@ -44,7 +44,7 @@ fn policy_accepts_namespaces_for_which_all_its_conditions_hold() {
     let found = labels(&[("team", "blue")]);
     for (accepted, expected) in table {
         assert_eq!(
-            accepts(&policy(accepted), "tenant", Some(&found)),
+            rules(policy(accepted)).accepts("tenant", Some(&found)),
             *expected,
             "{accepted}"
         );
@@ -54,11 +54,11 @@ fn policy_accepts_namespaces_for_which_all_its_conditions_hold() {
 #[test]
 fn unknown_labels_and_a_policy_that_is_deleted_permit_nothing() {
     let by_label = policy(&json!({ "hasLabels": [{ "name": "team" }] }));
-    assert!(!accepts(&by_label, "tenant", None));
-    assert!(accepts(&policy(&json!({})), "tenant", None));
+    assert!(!rules(by_label).accepts("tenant", None));
+    assert!(rules(policy(&json!({}))).accepts("tenant", None));
     let mut deleted = policy(&json!({}));
     deleted.metadata.deletion_timestamp = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
-    assert!(!accepts(&deleted, "tenant", None));
+    assert!(!rules(deleted).accepts("tenant", None));
 }
 
 #[test]
@@ -74,8 +74,8 @@ fn only_keys_that_a_policy_names_and_that_do_not_describe_the_management_are_cop
         policy
     };
     let found = |rules: Value| {
-        let all = [with(rules)];
-        let copied = copied(&host(&metadata), all.iter());
+        let all = [super::rules(with(rules))];
+        let copied = copied(&host(&metadata), all.iter().map(|one| &**one));
         let keys = copied.labels.into_keys().chain(copied.annotations.into_keys());
         keys.collect::<Vec<_>>()
     };

@@ -7,7 +7,7 @@ use super::{after_reads, bound, claim, condition, consumer, facts, host, key, me
 use crate::claims::facts::Facts;
 
 fn deleted() -> Value {
-    json!({ "metadata": { "deletionTimestamp": "2026-01-01T11:59:50Z" },
+    json!({ "metadata": { "deletionTimestamp": "2026-01-01T11:59:50Z", "annotations": super::trace("metal/h") },
         "status": { "bareMetalHost": { "namespace": "metal", "name": "h" } } })
 }
 
@@ -49,10 +49,16 @@ fn host_is_not_released_while_anything_of_the_claim_may_be_on_it() {
         json!({ "provisioning": { "state": "externally provisioned" } }),
         json!({ "operationalStatus": "detached" }),
     ] {
+        let is_held = status.to_string().contains("external") || status.to_string().contains("detached");
         let mut facts = of(&merged(bound(), &json!({ "status": status })));
         let (step, live) = after_reads(&mut facts);
         let (reason, _) = condition(&facts, &step, "Associated").unwrap();
-        assert_eq!((reason.as_str(), live), ("HostClaimDeleting", 0), "{status}");
+        let expected = if is_held {
+            "HostClaimDeletionFailed"
+        } else {
+            "HostClaimDeleting"
+        };
+        assert_eq!((reason.as_str(), live), (expected, 0), "{status}");
     }
 }
 
@@ -120,8 +126,7 @@ fn claim_goes_only_after_live_reads_show_that_no_host_is_bound() {
 #[test]
 fn host_that_a_user_made_name_the_claim_is_not_touched() {
     let forged = json!({ "spec": { "consumerRef": consumer("c"), "image": { "url": "http://a/b" } } });
-    let mut unnamed = claim(&deleted());
-    unnamed.status.bare_metal_host = None;
+    let unnamed = claim(&json!({ "metadata": { "deletionTimestamp": "2026-01-01T11:59:50Z" } }));
     let mut facts = super::facts(unnamed, vec![host(&forged)]);
     let (step, _) = after_reads(&mut facts);
     assert!(matches!(step, Step::Do(Action::Claim(_))), "{step:?}");
@@ -133,33 +138,10 @@ fn host_is_kept_for_the_next_claim_of_the_same_reuse() {
     let keeps = merged(deleted(), &json!({ "metadata": { "labels": { reuse: "kcp" } } }));
     let mut facts = facts(claim(&keeps), vec![host(&bound())]);
     let (step, _) = after_reads(&mut facts);
-    assert_eq!(written(&step).0.label(reuse), Some("tenant.kcp"));
-}
-
-#[test]
-fn further_host_is_released_and_not_waited_for() {
-    let other = |change: &Value| {
-        host(&merged(
-            bound(),
-            &merged(json!({ "metadata": { "name": "other" } }), change),
-        ))
-    };
-    let gone = || claim(&deleted());
-    let mut idle = facts(gone(), vec![other(&json!({}))]);
-    let (step, _) = after_reads(&mut idle);
-    assert_eq!(written(&step).1, "release the host");
-    let stuck = json!({ "status": { "provisioning": { "state": "deprovisioning" } } });
-    let mut stuck = facts(gone(), vec![other(&stuck)]);
-    let (step, _) = after_reads(&mut stuck);
-    assert!(matches!(step, Step::Do(Action::Claim(_))), "{step:?}");
-}
-
-#[test]
-fn record_that_a_user_wrote_does_not_keep_a_claim_without_a_policy() {
-    let mut unnamed = claim(&deleted());
-    unnamed.status.bare_metal_host = None;
-    let mut facts = super::facts(unnamed, vec![host(&used())]);
-    facts.policies.clear();
-    let (step, _) = after_reads(&mut facts);
-    assert!(matches!(step, Step::Do(Action::Claim(_))), "{step:?}");
+    let kept = written(&step).0;
+    assert_eq!(kept.label(reuse), Some("tenant.kcp"));
+    assert_eq!(
+        kept.annotation("hostclaim.metal3.io/kept-until"),
+        Some("2026-01-01T13:00:00Z")
+    );
 }

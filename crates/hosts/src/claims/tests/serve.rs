@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::super::copies::{Copy, Pair, Source, Use};
 use super::super::plan::{Action, Step, plan};
-use super::{after_reads, bound, claim, condition, consumer, facts, host, key, merged, no_copies, written};
+use super::{after_reads, bound, claim, condition, consumer, facts, host, key, merged, no_copies, own, written};
 use crate::claims::facts::Facts;
 
 fn image() -> Value {
@@ -11,7 +11,7 @@ fn image() -> Value {
 }
 
 fn wanting() -> HostClaim {
-    claim(&json!({ "spec": { "image": image(), "userData": { "name": "user" } } }))
+    own(&json!({ "spec": { "image": image(), "userData": { "name": "user" } } }))
 }
 
 fn with_copies(claim: HostClaim, host: BareMetalHost, of_user_data: Pair) -> Facts {
@@ -100,17 +100,16 @@ fn without_a_policy_nothing_is_changed_on_a_bound_host() {
     let mut facts = facts(wanting(), vec![host(&bound())]);
     facts.policies.clear();
     let step = plan(&facts);
-    // The status does not name it, so that a record alone binds nothing.
-    assert_eq!(condition(&facts, &step, "Associated").unwrap().0, "NoBareMetalHost");
-    let named = json!({ "status": { "bareMetalHost": { "namespace": "metal", "name": "h" } } });
-    let mut claim = wanting();
-    claim.status = serde_json::from_value(named["status"].clone()).unwrap();
-    facts.claim = claim.into();
-    let step = plan(&facts);
     assert_eq!(condition(&facts, &step, "Associated"), None);
     assert_eq!(
         condition(&facts, &step, "Synchronized").unwrap().0,
         "HostDeployPolicyMissing"
+    );
+    facts.knows_policies = false;
+    let step = plan(&facts);
+    assert_eq!(
+        condition(&facts, &step, "Synchronized").unwrap().0,
+        "HostDeployPolicyUnknown"
     );
 }
 
@@ -118,6 +117,10 @@ fn without_a_policy_nothing_is_changed_on_a_bound_host() {
 fn host_without_a_record_is_bound_only_while_it_is_in_no_use() {
     let unused = json!({ "spec": { "consumerRef": consumer("c") } });
     let mut adopted = facts(claim(&json!({})), vec![host(&unused)]);
+    let (step, live) = after_reads(&mut adopted);
+    assert!(matches!(&step, Step::Do(Action::Claim(_))), "the trace first: {step:?}");
+    assert_eq!(live, 4);
+    let mut adopted = facts(own(&json!({})), vec![host(&unused)]);
     let (step, live) = after_reads(&mut adopted);
     assert_eq!((written(&step).1, live), ("bind the host", 4));
     let used = merged(unused, &json!({ "spec": { "image": { "url": "http://other/" } } }));
@@ -138,7 +141,7 @@ fn host_without_a_record_is_bound_only_while_it_is_in_no_use() {
 
 #[test]
 fn pause_of_the_claim_is_passed_on_and_taken_back_and_that_of_others_is_kept() {
-    let paused_claim = || claim(&json!({ "metadata": { "annotations": { "cluster.x-k8s.io/paused": "" } } }));
+    let paused_claim = || own(&json!({ "metadata": { "annotations": { "cluster.x-k8s.io/paused": "" } } }));
     let paused = |value: &str| {
         let annotations = json!({ "baremetalhost.metal3.io/paused": value });
         host(&merged(bound(), &json!({ "metadata": { "annotations": annotations } })))
@@ -149,10 +152,10 @@ fn pause_of_the_claim_is_passed_on_and_taken_back_and_that_of_others_is_kept() {
         written(&step).0.annotation("baremetalhost.metal3.io/paused"),
         Some("metal3.io/hostclaim")
     );
-    let mut back = facts(claim(&json!({})), vec![paused("metal3.io/hostclaim")]);
+    let mut back = facts(own(&json!({})), vec![paused("metal3.io/hostclaim")]);
     let (step, _) = after_reads(&mut back);
     assert_eq!(written(&step).0.annotation("baremetalhost.metal3.io/paused"), None);
-    for (claim, value) in [(claim(&json!({})), "user"), (paused_claim(), "user")] {
+    for (claim, value) in [(own(&json!({})), "user"), (paused_claim(), "user")] {
         let facts = facts(claim, vec![paused(value)]);
         assert_eq!(
             condition(&facts, &plan(&facts), "Synchronized").unwrap().0,
@@ -163,7 +166,7 @@ fn pause_of_the_claim_is_passed_on_and_taken_back_and_that_of_others_is_kept() {
 
 #[test]
 fn reboot_is_renamed_passed_on_with_its_identifier_and_removed() {
-    let annotated = |annotations: Value| claim(&json!({ "metadata": { "annotations": annotations } }));
+    let annotated = |annotations: Value| own(&json!({ "metadata": { "annotations": annotations } }));
     let asked = annotated(json!({ "reboot.metal3.io": "{\"mode\":\"hard\",\"why\":\"canary\"}" }));
     let step = plan(&facts(asked, vec![host(&bound())]));
     let Step::Do(Action::Claim(renamed)) = step else {
@@ -182,7 +185,7 @@ fn reboot_is_renamed_passed_on_with_its_identifier_and_removed() {
     passing.hosts.insert(key("metal", "h"), taken.into());
     let (step, _) = after_reads(&mut passing);
     assert!(
-        matches!(&step, Step::Do(Action::Claim(claim)) if claim.metadata.annotations == Some(std::collections::BTreeMap::new())),
+        matches!(&step, Step::Do(Action::Claim(claim)) if claim.metadata.annotations.as_ref().is_some_and(|all| all.len() == 1)),
         "it is not passed on twice: {step:?}"
     );
 }
@@ -190,14 +193,14 @@ fn reboot_is_renamed_passed_on_with_its_identifier_and_removed() {
 #[test]
 fn keys_that_hold_the_host_off_are_its_own_and_only_those_are_removed() {
     let asked =
-        claim(&json!({ "metadata": { "annotations": { "reboot.metal3.io/work": "", "reboot.metal3.io/bad": "[" } } }));
+        own(&json!({ "metadata": { "annotations": { "reboot.metal3.io/work": "", "reboot.metal3.io/bad": "[" } } }));
     let of_admin = json!({ "metadata": { "annotations": { "reboot.metal3.io/admin": "" } } });
     let mut facts = facts(asked, vec![host(&merged(bound(), &of_admin))]);
     let (step, _) = after_reads(&mut facts);
     let held = written(&step).0.clone();
     assert!(held.annotation("reboot.metal3.io/hostclaim-work").is_some());
     assert!(held.annotation("reboot.metal3.io/hostclaim-bad").is_none());
-    facts.claim = claim(&json!({})).into();
+    facts.claim = own(&json!({})).into();
     facts.hosts.insert(key("metal", "h"), held.into());
     let (step, _) = after_reads(&mut facts);
     let let_go = written(&step).0;
@@ -216,12 +219,9 @@ fn status_contains_no_text_of_the_host() {
     let deleted = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" },
         "status": { "bareMetalHost": { "namespace": "metal", "name": "h" } } });
     for (claim, more) in [
-        (claim(&json!({})), json!({})),
-        (claim(&deleted), json!({})),
-        (
-            claim(&json!({})),
-            json!({ "spec": { "consumerRef": consumer("other") } }),
-        ),
+        (own(&json!({})), json!({})),
+        (own(&deleted), json!({})),
+        (own(&json!({})), json!({ "spec": { "consumerRef": consumer("other") } })),
     ] {
         let mut facts = facts(claim, vec![host(&merged(merged(bound(), &canaries), &more))]);
         for _ in 0..3 {
@@ -246,8 +246,9 @@ fn status_contains_no_text_of_the_host() {
 #[test]
 fn bound_host_that_is_absent_is_missing_and_not_replaced() {
     let named = json!({ "status": { "bareMetalHost": { "namespace": "metal", "name": "gone" } } });
-    let facts = facts(claim(&named), vec![host(&json!({}))]);
-    let step = plan(&facts);
+    let mut facts = facts(claim(&named), vec![host(&json!({}))]);
+    let (step, live) = after_reads(&mut facts);
+    assert_eq!(live, 1, "not from a cache alone");
     assert_eq!(
         condition(&facts, &step, "Associated").unwrap().0,
         "MissingBareMetalHost"

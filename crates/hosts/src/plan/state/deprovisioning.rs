@@ -23,7 +23,7 @@ use crate::node::registration::is_cleaned;
 use crate::node::{self, Deployment, raid};
 use crate::plan::deletion::{MAX_ATTEMPTS, failed_removals};
 use crate::plan::error::Failure;
-use crate::plan::object::remove_annotation;
+use crate::plan::object::{end_promise, remove_annotation};
 use crate::plan::ownership::has_no_other_instance;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::safety::{disruptive_transition, is_cancelled, require_ownership};
@@ -281,6 +281,7 @@ fn done(planner: &mut Planner<'_>) -> Decision {
     remove_annotation(planner, CONFIRM_ANNOTATION);
     // Ironic ended that instance.
     remove_annotation(planner, FORMER_ANNOTATION);
+    end_promise(planner);
     let failed = planner.host().status.provisioning_fail_count > 0;
     let is_cleaned = is_cleaned(planner.host());
     let cleaned = is_cleaned.then(|| raid::after_cleaning(planner.host()));
