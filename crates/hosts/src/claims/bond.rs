@@ -182,12 +182,13 @@ impl Bond {
 pub(super) fn bond(claim: &HostClaim, key: &Key, (host_key, host): (&Key, &BareMetalHost)) -> Bond {
     let trace = Trace::of(claim, key).filter(|trace| trace.host().as_ref() == Some(host_key));
     let is_recorded = host.annotation(CLAIM_RECORD_ANNOTATION).is_some();
+    let is_in_status = super::plan::named(claim).as_ref() == Some(host_key);
     match (trace, Record::of(host).filter(|record| record.claim == key.to_string())) {
         (Some(trace), Some(record)) if record.id == trace.id => Bond::Own(record),
-        (Some(_), None) if is_recorded && Record::of(host).is_none() => Bond::Unreadable,
-        (None, Some(record)) if !record.id.is_empty() && record.uid == uid(claim) => {
+        (_, Some(record)) if is_in_status && !record.id.is_empty() && record.uid == uid(claim) => {
             Bond::Untraced(Trace::recovered(&record, host_key))
         }
+        (Some(_), None) if is_recorded && Record::of(host).is_none() => Bond::Unreadable,
         _ => Bond::Unrecorded,
     }
 }

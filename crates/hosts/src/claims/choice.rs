@@ -77,16 +77,19 @@ pub(super) fn is_empty(host: &BareMetalHost) -> bool {
     provisioning.image.url.is_empty() && provisioning.custom_deploy.is_none()
 }
 
-/// Whether the host may be bound to any claim.
+/// Whether the host may be bound to any claim: nothing of a former bond is left on it either.
 pub(super) fn is_free(host: &BareMetalHost) -> bool {
-    host.spec.consumer_ref.is_none() && is_unused(host)
+    host.spec.consumer_ref.is_none() && is_unused(host) && !has_record(host)
+}
+
+fn has_record(host: &BareMetalHost) -> bool {
+    host.annotation(CLAIM_RECORD_ANNOTATION).is_some()
 }
 
 /// Whether the host may be bound to this claim: it is free, or names the claim already, is in no use, and has no record of another
 /// bond: a claim does not take over what another one of its name left.
 pub(super) fn is_candidate(host: &BareMetalHost, claim: &Key) -> bool {
-    let is_unbound = || host.annotation(CLAIM_RECORD_ANNOTATION).is_none();
-    is_free(host) || (bond::consumer(host).as_ref() == Some(claim) && is_unused(host) && is_unbound())
+    is_free(host) || (bond::consumer(host).as_ref() == Some(claim) && is_unused(host) && !has_record(host))
 }
 
 /// Until when a host is kept for the claims of its label; `None`: it was not released by a claim.

@@ -46,7 +46,7 @@ use metal3_runtime::events::{EventRecorder, Importance};
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::object_reader::ObjectReader;
 use metal3_runtime::plan::{Observed, UnknownReason};
-use metal3_runtime::work::{Controller, Fault, Next, Reconciler};
+use metal3_runtime::work::{Category, Controller, Fault, Next, Reconciler};
 use metal3_runtime::write::Writer;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -66,7 +66,7 @@ pub use watches::{Caches, ClaimIndexes};
 /// Reads and writes per reconcile: more than the longest sequence of steps.
 const STEPS: usize = 64;
 const WORKERS: usize = 4;
-/// How often the administrators of a host that nothing releases are told so: an API server keeps Events for an hour.
+/// How often an Event says that nothing releases a host: an API server keeps Events for an hour.
 const REMINDER: Duration = Duration::from_hours(1);
 /// How soon a refused change is tried again: rights and policies of the API server are not watched.
 const RECHECK: Duration = Duration::from_mins(5);
@@ -110,8 +110,8 @@ struct ClaimReconciler {
     secrets: ObjectReader<Claims, Secret>,
     events: EventRecorder,
     clock: Arc<dyn Clock>,
-    /// The hosts whose administrators know that nothing releases them, and since when.
-    told: Mutex<BTreeMap<Key, DateTime<Utc>>>,
+    /// The hosts about which an Event says that nothing releases them, and its time.
+    notified: Mutex<BTreeMap<Key, DateTime<Utc>>>,
 }
 
 /// Creates the controllers. They subscribe to the caches at once.
@@ -143,7 +143,7 @@ fn controller(parts: Parts, writer: Writer<Claims>) -> Controller<ClaimReconcile
         secrets: ObjectReader::new(parts.client, &parts.of_hosts.secrets),
         events: parts.events,
         clock: Arc::clone(&parts.clock),
-        told: Mutex::default(),
+        notified: Mutex::default(),
     };
     let [of_claim, of_host, of_policy, of_secret, of_namespace] = [(); 5].map(|()| caches.claims.indexes());
     let of_hardware = book.clone();
@@ -203,7 +203,7 @@ impl Reconciler for ClaimReconciler {
                 }
                 Step::End(end) => {
                     for (host, object) in strays(&facts) {
-                        self.tell(key, host, object);
+                        self.notify(key, host, object);
                     }
                     return act.end(end, &facts).await;
                 }
@@ -215,22 +215,22 @@ impl Reconciler for ClaimReconciler {
 
 impl ClaimReconciler {
     /// A host that names a claim which does not exist is left as it is: the claim may be moved or restored, and what runs on the host is
-    /// not erased because of an absence. Its administrators are told.
+    /// not erased because of an absence. An Event says so.
     async fn without_claim(&self, key: &Key, writer: &Writer<Claims>) -> Result<Next, Fault> {
         let hosts = self.observer.book.of_claim(key);
         let Some(first) = hosts.first() else {
             return Ok(Next::Done);
         };
-        if writer
-            .read::<HostClaim>(&self.observer.caches.claims, key)
-            .await?
-            .is_some()
-        {
-            return Ok(Next::RequeueAfter(CATCH_UP));
+        match writer.read::<HostClaim>(&self.observer.caches.claims, key).await {
+            Ok(None) => {}
+            Ok(Some(_)) => return Ok(Next::RequeueAfter(CATCH_UP)),
+            // The kind is not installed.
+            Err(fault) if fault.category() == Category::NOT_FOUND.as_str() => return Ok(Next::Done),
+            Err(fault) => return Err(fault),
         }
         for host in &hosts {
             if let Observed::Present(object) = self.observer.hosts.find(host) {
-                self.tell(key, host, &object);
+                self.notify(key, host, &object);
             }
         }
         let why = format!(
@@ -240,17 +240,17 @@ impl ClaimReconciler {
         Ok(Next::waiting_with_recheck(CLAIM_ABSENT, why, REMINDER))
     }
 
-    /// Tells the administrators of a host that the claim which it names does not release it.
-    fn tell(&self, claim: &Key, key: &Key, host: &BareMetalHost) {
+    /// Records for the administrators of a host that the claim which it names does not release it.
+    fn notify(&self, claim: &Key, key: &Key, host: &BareMetalHost) {
         let now = self.clock.now();
         let period = TimeDelta::from_std(REMINDER).unwrap_or_default();
         {
-            let mut told = self.told.lock();
-            told.retain(|_, at| now.signed_duration_since(*at).abs() < period);
-            if told.contains_key(key) {
+            let mut notified = self.notified.lock();
+            notified.retain(|_, at| now.signed_duration_since(*at).abs() < period);
+            if notified.contains_key(key) {
                 return;
             }
-            told.insert(key.clone(), now);
+            notified.insert(key.clone(), now);
         }
         let note = format!(
             "the host is bound to the HostClaim {claim}, which does not exist or is not bound to it, so nothing releases it; remove \

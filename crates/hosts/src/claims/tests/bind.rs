@@ -18,6 +18,7 @@ fn host_is_free_only_without_consumer_use_fault_or_mark() {
         json!({ "spec": { "image": { "url": "http://a/b" } } }),
         json!({ "spec": { "customDeploy": { "method": "m" } } }),
         json!({ "spec": { "externallyProvisioned": true } }),
+        annotated("hostclaim.metal3.io/bond"),
         json!({ "status": { "errorMessage": "x" } }),
         json!({ "status": { "operationalStatus": "detached" } }),
         json!({ "status": { "provisioning": { "state": "provisioned" } } }),

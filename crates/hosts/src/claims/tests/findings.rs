@@ -288,7 +288,7 @@ fn claim_of_the_same_name_does_not_take_over_what_another_left() {
         let mut facts = facts(claim(&change), vec![host(&merged(host_change, &left))]);
         let (step, _) = after_reads(&mut facts);
         assert_eq!(condition(&facts, &step, "Ready").unwrap().0, "NoBareMetalHost");
-        assert_eq!(strays(&facts).len(), 1, "its administrators are told");
+        assert_eq!(strays(&facts).len(), 1, "its administrators are notified");
     }
     let mut named = facts(
         claim(&merged(wanting, &json!({ "status": status("h") }))),
@@ -336,6 +336,12 @@ fn trace_that_was_removed_is_recovered_from_the_host_that_the_status_names() {
         let (step, _) = after_reads(&mut facts);
         assert_eq!(traced(&step).id, "id");
     }
+    // One of the same host with another identifier, too.
+    let forged = json!({ "claim": "tenant/c", "host": "metal/h", "id": "x", "uid": "y" }).to_string();
+    let annotations = json!({ "hostclaim.metal3.io/host": forged });
+    let changed = claim(&json!({ "metadata": { "annotations": annotations }, "status": status("h") }));
+    let mut changed = super::facts(changed, vec![host(&used())]);
+    assert_eq!(traced(&after_reads(&mut changed).0).id, "id");
     // A name in the status alone proves nothing: the record names another object.
     let other = own(&json!({ "metadata": { "uid": "other", "annotations": null }, "status": status("h") }));
     let mut facts = facts(other, vec![host(&used())]);
@@ -491,7 +497,7 @@ fn waiting_claims_of_a_namespace_are_served_in_turns() {
 }
 
 #[test]
-fn unknown_is_not_told_as_absent() {
+fn unknown_is_not_reported_as_absent() {
     let named = claim(&json!({ "status": { "bareMetalHost": { "namespace": "metal", "name": "gone" } } }));
     let gone = facts(named, vec![]);
     assert_eq!(plan(&gone), Step::Read(Read::Host(key("metal", "gone"))));

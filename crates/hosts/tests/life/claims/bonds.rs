@@ -84,7 +84,7 @@ async fn record_of_a_stranger_in_any_namespace_neither_stops_nor_gets_a_claim() 
     assert!(found.spec.image.is_none(), "it gets nothing");
     assert!(
         tenant.env.events().contains("nothing releases it"),
-        "its administrators are told"
+        "its administrators are notified"
     );
     tenant.delete("c").await;
     tenant.until_gone("c").await;
@@ -139,7 +139,7 @@ async fn consumer_that_is_removed_by_hand_ends_the_promise_and_leaves_nothing() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn claim_without_its_finalizer_is_told_to_the_administrators_of_its_host() {
+async fn claim_without_its_finalizer_is_shown_to_the_administrators_of_its_host() {
     let tenant = ready().await;
     drop(tenant.env.events());
     strip(&tenant).await;
@@ -198,6 +198,9 @@ async fn trace_that_a_tool_removes_comes_back_and_no_second_host_is_bound() {
         Value::Null,
         json!("{"),
         json!({ "claim": "tenant/c", "host": "default/host-2", "id": "x", "uid": "y" })
+            .to_string()
+            .into(),
+        json!({ "claim": "tenant/c", "host": "default/host-1", "id": "x", "uid": "y" })
             .to_string()
             .into(),
         json!({ "claim": "tenant/c", "host": "kube-system/x", "id": "x", "uid": "y" })
