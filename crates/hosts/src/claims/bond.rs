@@ -182,7 +182,7 @@ impl Bond {
 pub(super) fn bond(claim: &HostClaim, key: &Key, (host_key, host): (&Key, &BareMetalHost)) -> Bond {
     let trace = Trace::of(claim, key).filter(|trace| trace.host().as_ref() == Some(host_key));
     let is_recorded = host.annotation(CLAIM_RECORD_ANNOTATION).is_some();
-    let is_in_status = super::plan::named(claim).as_ref() == Some(host_key);
+    let is_in_status = named(claim).as_ref() == Some(host_key);
     match (trace, Record::of(host).filter(|record| record.claim == key.to_string())) {
         (Some(trace), Some(record)) if record.id == trace.id => Bond::Own(record),
         (_, Some(record)) if is_in_status && !record.id.is_empty() && record.uid == uid(claim) => {
@@ -255,6 +255,12 @@ pub(crate) fn spent(host: &BareMetalHost) -> Option<String> {
         ..record
     };
     Some(spent.text())
+}
+
+/// The host that the status of the claim names.
+pub(super) fn named(claim: &HostClaim) -> Option<Key> {
+    let named = claim.status.bare_metal_host.as_ref()?;
+    key(&named.namespace, &named.name)
 }
 
 /// The claim that is the consumer of a host. Anyone who may write hosts writes this text, so it is no key unless both names

@@ -12,10 +12,9 @@ use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::work::{Category, Fault};
 use metal3_runtime::write::{MetadataOf, Writer};
 
-use super::bond::{self, Trace};
+use super::bond::{self, Trace, named};
 use super::copies::{self, Copy, Named, Pair, Pairs, Source, Use};
 use super::facts::{Facts, Fresh, Read};
-use super::plan::named;
 use super::policy::{MOST_POLICIES, PolicyBook, Rules};
 use super::refusals::Refusals;
 use super::watches::{Caches, HostBook};

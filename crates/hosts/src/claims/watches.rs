@@ -10,10 +10,9 @@ use metal3_runtime::cache::{Change, Index, Indexes, Key, SharedCache, SharedInde
 use metal3_runtime::watch::{WatchConfig, WatchSet};
 use parking_lot::Mutex;
 
-use super::bond::{self, Trace};
+use super::bond::{self, Trace, named};
 use super::choice::is_free;
 use super::copies::{Named, Use, host_of};
-use super::plan::named;
 use crate::needs::Claims;
 
 /// How many claims of a namespace without a host are served at a time: each host that becomes free enqueues them.

@@ -25,7 +25,7 @@ use metal3_runtime::reason::Reason;
 use metal3_runtime::work::Next;
 
 use super::RECHECK;
-use super::bond::{self, Bond, Record, Trace};
+use super::bond::{self, Bond, Record, Trace, named};
 use super::copies::Use;
 use super::facts::{Facts, Read};
 use crate::names::claim_reason::{MISSING_HOST, NOT_BOUND, NOT_SYNCED, PAUSED, POLICY_MISSING, POLICY_UNKNOWN};
@@ -118,12 +118,6 @@ fn is_paused(claim: &HostClaim) -> bool {
 
 fn has_own_finalizer(claim: &HostClaim) -> bool {
     has_finalizer(claim, HOST_CLAIM_FINALIZER)
-}
-
-/// The host that the status of the claim names.
-pub(super) fn named(claim: &HostClaim) -> Option<Key> {
-    let named = claim.status.bare_metal_host.as_ref()?;
-    bond::key(&named.namespace, &named.name)
 }
 
 /// The host that the trace of the claim names.

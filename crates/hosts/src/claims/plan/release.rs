@@ -13,14 +13,14 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, HostClaim, OperationalStatus, 
 use metal3_runtime::cache::Key;
 use metal3_runtime::work::Next;
 
-use super::super::bond::{self, Bond, Record, Trace};
+use super::super::bond::{self, Bond, Record, Trace, named};
 use super::super::choice::{KEPT, is_clean, is_unused, reuse_label};
 use super::super::copies::Copy;
 use super::super::facts::{Facts, Read};
 use super::report::Report;
 use super::{
     Action, Decision, End, Step, bound, closed, end, has_own_finalizer, is_claim_moving, is_known, is_paused, metadata,
-    moving, named, own_hosts, reboot, recheck, recover, traced, verify, without_policy,
+    moving, own_hosts, reboot, recheck, recover, traced, verify, without_policy,
 };
 use crate::names::claim_reason::{DELETING, DELETION_FAILED, PAUSED};
 use crate::names::reason::BUDGET_SPENT;
