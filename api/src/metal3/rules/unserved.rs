@@ -14,6 +14,5 @@ macro_rules! unserved {
 
 unserved! {
     BareMetalSwitch: Unserved::without("IRONIC_NETWORKING_ENABLED", "no switch is configured");
-    HostDeployPolicy: Unserved::without("--hostclaims", "no HostClaim is served");
-    HostUpdatePolicy: Unserved::by_host_operator("no setting and no firmware of a machine in use is changed");
+    HostDeployPolicy: Unserved::by_host_operator("no HostClaim is served");
 }
