@@ -128,7 +128,20 @@ fn is_rebooted(host: Option<&BareMetalHost>) -> bool {
 async fn reboot(env: &TestEnv) -> anyhow::Result<()> {
     env.edit(ONE, json!({ "metadata": { "annotations": { REBOOT: "" } } }))
         .await?;
-    env.until(ONE, "rebooted", is_rebooted).await
+    // It is removed when the machine is off.
+    let is_taken = |host: Option<&BareMetalHost>| {
+        let annotations = host.and_then(|host| host.metadata.annotations.as_ref());
+        host.is_some() && !annotations.is_some_and(|all| all.contains_key(REBOOT))
+    };
+    env.until(ONE, "switched off", is_taken).await?;
+    env.eventually(async || {
+        let node = env.node(ONE).await?;
+        ensure!(part(&node, "power_state") == "power on", "node {node}");
+        ensure!(part(&node, "provision_state") == "active", "node {node}");
+        ensure!(is_rebooted(env.get(ONE).await?.as_ref()), "the host does not run");
+        Ok(())
+    })
+    .await
 }
 
 /// Waits until the machine itself has this mode and these versions, and the host runs.
