@@ -52,6 +52,7 @@ const HOSTS: Account = Account {
         ("delete dataimages.metal3.io", OWNER),
         ("delete hostfirmwarecomponents.metal3.io", OWNER),
         ("delete hostfirmwaresettings.metal3.io", OWNER),
+        ("delete hostupdatepolicies.metal3.io", OWNER),
         ("get bmceventsubscriptions.metal3.io", SUBSCRIPTIONS),
         ("patch bmceventsubscriptions.metal3.io", SUBSCRIPTIONS),
         ("patch bmceventsubscriptions/status.metal3.io", SUBSCRIPTIONS),
@@ -69,6 +70,8 @@ const HOSTS: Account = Account {
         ("patch hostfirmwaresettings.metal3.io", SETTINGS),
         ("patch hostfirmwaresettings/status.metal3.io", SETTINGS),
         ("create firmwareschemas.metal3.io", SETTINGS),
+        ("get hostupdatepolicies.metal3.io", POLICY),
+        ("patch hostupdatepolicies.metal3.io", POLICY),
         ("get baremetalswitches.metal3.io", SWITCHES),
         ("watch baremetalswitches.metal3.io", SWITCHES),
         ("patch baremetalswitches/status.metal3.io", SWITCHES),
@@ -110,6 +113,7 @@ const AGAIN: &str = "a repeated event about the same object";
 const OWNER: &str = "checked when a host becomes an owner, where permissions of owner references are enforced";
 const COMPONENTS: &str = "a host with HostFirmwareComponents";
 const SETTINGS: &str = "a host with HostFirmwareSettings";
+const POLICY: &str = "a host with a HostUpdatePolicy";
 const IRONIC_RESOURCE: &str = "an Ironic that IRONIC_NAME names";
 const AGENT_IMAGES: &str = "--build-preprov-image, or an image of the Go manager that is deleted after a switch";
 const DATA_IMAGES: &str = "a host with a DataImage";
