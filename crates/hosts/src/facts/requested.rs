@@ -18,6 +18,8 @@ pub struct RefusedReports {
     pub settings: bool,
     /// That about the HostFirmwareComponents.
     pub components: bool,
+    /// The owner of the HostUpdatePolicy.
+    pub policy: bool,
 }
 
 /// A reboot of a running machine that this process requested.

@@ -13,7 +13,8 @@ pub(crate) fn add(planner: &Planner<'_>, actions: &mut Vec<Action>) {
     let Observed::Present(policy) = planner.facts.update_policy else {
         return;
     };
-    if !planner.may_report || planner.is_deleting() || policy.metadata.deletion_timestamp.is_some() {
+    let is_refused = planner.facts.refused_reports.policy;
+    if !planner.may_report || is_refused || planner.is_deleting() || policy.metadata.deletion_timestamp.is_some() {
         return;
     }
     let version = policy.metadata.resource_version.as_deref();

@@ -142,6 +142,9 @@ impl Executor<'_> {
                     category: Category::FORBIDDEN,
                     ..
                 }) if is_of_policy => {
+                    if let Observed::Present(policy) = &observed.update_policy {
+                        self.firmware_records.refuse_report(self.key, &**policy);
+                    }
                     tracing::warn!(host = %self.key, "it may not be made an owner of its HostUpdatePolicy; look at the roles");
                 }
                 Err(Fault::Transient {

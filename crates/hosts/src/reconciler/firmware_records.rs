@@ -38,7 +38,7 @@ pub(super) struct FirmwareRecords(Mutex<Inner>);
 struct Inner {
     left: BTreeMap<Key, (NodeUuid, Monotonic)>,
     refused: BTreeMap<Key, Monotonic>,
-    /// The generations of the HostFirmwareSettings and of the HostFirmwareComponents whose reports were refused.
+    /// The generations of the objects whose reports or owners were refused.
     unreported: BTreeMap<Key, BTreeMap<Kind, Option<i64>>>,
 }
 
@@ -67,7 +67,7 @@ impl FirmwareRecords {
         }
     }
 
-    /// The API server refused the report about this object.
+    /// The API server refused the report about this object, or its owner.
     pub(super) fn refuse_report<K: Resource<DynamicType = ()>>(&self, host: &Key, object: &K) {
         let mut inner = self.0.lock();
         let of_host = inner.unreported.entry(host.clone()).or_default();
@@ -81,6 +81,7 @@ impl FirmwareRecords {
         RefusedReports {
             settings: is_refused(of_host, &observed.firmware_settings),
             components: is_refused(of_host, &observed.firmware_components),
+            policy: is_refused(of_host, &observed.update_policy),
         }
     }
 
