@@ -7,6 +7,7 @@ use metal3_api::metal3::v1alpha1::{
     BareMetalHost, ErrorType, HostFirmwareComponents, HostFirmwareSettings, HostUpdatePolicy, OperationalStatus,
 };
 use metal3_sim_bmc::fault::Fault;
+use metal3_sim_faults::{Fault as Lost, Plan, Rule};
 use metal3_sim_ironic::FirmwareUpdates;
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -267,6 +268,42 @@ async fn service_that_is_taken_back_while_it_waits_for_its_agent_is_aborted() {
         (2, json!("Disabled")),
         "it is allowed again"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn service_that_ironic_rejects_keeps_no_machine_off() {
+    let env = running().await;
+    allow(&env, json!({ "firmwareSettings": "onReboot" })).await;
+    ask(&env, "disabled").await;
+    env.interceptor.log().rejected = Some((SERVICE, 400));
+    rebooted(&env).await;
+    assert_eq!((services(&env), has(&env, TURBO)), (0, json!("Enabled")));
+    let events = env.events();
+    assert!(events.contains("Ironic rejects the service"), "{events}");
+    assert_healthy(&env).await;
+    env.interceptor.log().rejected = None;
+    rebooted(&env).await;
+    assert_eq!(
+        (services(&env), has(&env, TURBO)),
+        (1, json!("Disabled")),
+        "the next reboot tries again"
+    );
+}
+
+/// The roles of an older release have no right to the policy's owners.
+#[tokio::test(start_paused = true)]
+async fn owner_that_may_not_be_written_is_tried_once() {
+    let env = running().await;
+    let refused = Rule::random(1000, Lost::refused(403))
+        .verb("patch")
+        .resource("hostupdatepolicies");
+    env.cluster.inject_for(&[CONTROLLER_USER], Plan::none().with(refused));
+    allow(&env, json!({ "firmwareSettings": "onReboot" })).await;
+    ask(&env, "disabled").await;
+    rebooted(&env).await;
+    assert_eq!((services(&env), has(&env, TURBO)), (1, json!("Disabled")));
+    let tried = env.cluster.audit().of(CONTROLLER_USER, "patch", "hostupdatepolicies");
+    assert_eq!(tried, 1);
 }
 
 /// Removing the image would cut the power while the BMC writes.

@@ -172,10 +172,8 @@ fn begun_elsewhere(planner: &Planner<'_>, node: &Node, object: &HostFirmwareComp
 /// with them.
 fn taken_over(planner: &Planner<'_>, node: &Node, object: &HostFirmwareComponents) -> Changed {
     let recorded = planner.recorded_error(ErrorType::Preparation);
-    let recorded = recorded.or_else(|| planner.recorded_error(ErrorType::Servicing));
     let is_of_operation = |message: &&str| !is_of_firmware(message) && !firmware::is_of_updates(message);
-    let has_failed =
-        matches!(node.provision_state, S::CleanFailed | S::ServiceFailed) || recorded.filter(is_of_operation).is_some();
+    let has_failed = node.provision_state == S::CleanFailed || recorded.filter(is_of_operation).is_some();
     let doubtful = firmware::of_others(object, node);
     let may_have_failed = planner.facts.began_elsewhere && has_failed && !doubtful.is_empty();
     may_have_failed.then(|| firmware::with_failure(object, &doubtful, planner.facts.now))

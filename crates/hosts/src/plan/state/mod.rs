@@ -156,9 +156,8 @@ pub(crate) fn check_refused(planner: &mut Planner<'_>) -> PlanResult<()> {
     let Some(refused) = planner.facts.refused.filter(|refused| is_failure(refused)) else {
         return Ok(());
     };
-    // The system is started without it.
-    let is_of_start = refused.request == service::SERVICE && *planner.state() != State::Deprovisioning;
-    if is_of_start && !planner.is_deleting() {
+    if refused.request == service::SERVICE {
+        // The system is started without it.
         return Ok(());
     }
     if is_port_left_out(planner.host(), refused) {

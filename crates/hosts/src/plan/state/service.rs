@@ -1,8 +1,8 @@
 //! Services: what the HostUpdatePolicy of a host lets a reboot of its running machine change.
 //!
-//! One is ordered where the machine is off and is to be switched on again, in place of power on: a reboot annotation or
-//! `spec.online` asked for that, and Ironic starts the system when the service ends. What cannot be changed keeps no machine off:
-//! its system starts without, and after a service that failed it does so until the next reboot.
+//! One is ordered where the machine is off and is to be switched on again, in place of power on, and Ironic starts the system when
+//! the service ends. Nothing is switched off for one: a user asked for that, or the machine went off by itself. What cannot be
+//! changed keeps no machine off: its system starts without, and after a service that failed it does so until the next reboot.
 
 use metal3_api::metal3::v1alpha1::{ErrorType, FirmwareUpdate};
 use metal3_ironic::calls::provision::Transition;
