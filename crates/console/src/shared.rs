@@ -18,7 +18,10 @@ pub(crate) struct Shared {
     objects: RwLock<Objects>,
     /// Kinds of other providers that a page needs.
     wanted: Mutex<BTreeSet<ObjectId>>,
+    /// For the one who computes batches.
     pub(crate) changed: Notify,
+    /// For those who wait for the first lists.
+    lists: Notify,
     pub(crate) wants: Notify,
 }
 
@@ -31,8 +34,8 @@ impl Shared {
     /// Changes the objects.
     pub(crate) fn change(&self, change: impl FnOnce(&mut Objects)) {
         change(&mut self.objects.write());
-        self.changed.notify_waiters();
         self.changed.notify_one();
+        self.lists.notify_waiters();
     }
 
     /// What changed since the last call.
@@ -46,12 +49,13 @@ impl Shared {
     }
 
     pub(crate) async fn listed(&self) {
-        while !self.read(Objects::is_listed) {
-            let changed = self.changed.notified();
+        loop {
+            // It counts from here, before the look.
+            let changed = self.lists.notified();
             if self.read(Objects::is_listed) {
                 return;
             }
-            drop(tokio::time::timeout(std::time::Duration::from_millis(50), changed).await);
+            changed.await;
         }
     }
 
