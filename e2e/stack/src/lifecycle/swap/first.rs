@@ -99,10 +99,11 @@ impl First {
         for change in others.filter(is_compared) {
             let (verb, resource) = (&change.verb, &change.resource);
             let is_found = match change.order() {
-                Some(verb) => happened
-                    .orders
-                    .iter()
-                    .any(|order| order.host == change.name && order.what == verb),
+                // The request for a new node has no host in its path.
+                Some(verb) => happened.orders.iter().any(|order| {
+                    let is_named = order.host == change.name || (verb == Verb::Create && order.host.is_empty());
+                    is_named && order.what == verb
+                }),
                 None => happened.writes.iter().any(|write| {
                     let written = write.resource.split('/').next().unwrap_or_default();
                     written == resource && write.name == change.name
@@ -344,7 +345,7 @@ mod tests {
             write("create", "ipaddresses", "a"),
             write("patch", "metal3machines", "another"),
         ];
-        let orders = [order("busy", Verb::Create), order("busy", Verb::Provision)];
+        let orders = [order("", Verb::Create), order("busy", Verb::Provision)];
         assert_eq!(differences(&predicted, &writes, &orders), [""; 0]);
         let missing = differences(&predicted, &writes[1..], &orders[1..]);
         let expected = [
