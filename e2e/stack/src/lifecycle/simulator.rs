@@ -42,6 +42,9 @@ pub(crate) struct MachineSimulator<'a> {
     silent: BTreeSet<String>,
     /// Machines with other systems, which are not simulated.
     others: BTreeSet<u64>,
+    /// The systems, by the token of their disk, whose kubelets have a certificate of their own: they need no token any more, and
+    /// tokens expire.
+    with_certificate: BTreeSet<(HostId, String)>,
 }
 
 struct Booted {
@@ -62,6 +65,7 @@ impl<'a> MachineSimulator<'a> {
             registry: None,
             silent: BTreeSet::new(),
             others: BTreeSet::new(),
+            with_certificate: BTreeSet::new(),
         }
     }
 
@@ -214,7 +218,7 @@ impl<'a> MachineSimulator<'a> {
 
     fn join_all(&mut self) -> anyhow::Result<()> {
         let mut new_clusters = Vec::new();
-        for booted in self.on.values_mut().filter(|booted| !booted.joined) {
+        for (id, booted) in self.on.iter_mut().filter(|(_, booted)| !booted.joined) {
             let (boot, name) = (&booted.boot, &booted.boot.name);
             match (&boot.role, self.workloads.get(boot.endpoint())) {
                 (Role::First(cluster), None) => {
@@ -225,8 +229,12 @@ impl<'a> MachineSimulator<'a> {
                     booted.joined = true;
                 }
                 (Role::Joins { endpoint, token, .. }, Some(workload)) => {
-                    let admits = workload.admits(self.stack, endpoint, token);
-                    admits.with_context(|| format!("{name} does not join"))?;
+                    let system = (id.clone(), token.clone());
+                    if !self.with_certificate.contains(&system) {
+                        let admits = workload.admits(self.stack, endpoint, token);
+                        admits.with_context(|| format!("{name} does not join"))?;
+                        self.with_certificate.insert(system);
+                    }
                     enter(self.stack, workload, boot, &self.silent)?;
                     booted.joined = true;
                 }
