@@ -21,7 +21,7 @@ use tower::service_fn;
 use super::*;
 use crate::clock::TimerClock;
 use crate::guard::tests::Guarding;
-use crate::guard::{self, DeploymentGuard, ForeignDeployment};
+use crate::guard::{self, DeploymentGuard, ForeignDeployment, GuardStatus};
 use crate::lease::tests::Leading;
 use crate::lease::{LeaderElector, LeaseTarget, LeaseTimings};
 use crate::metrics::Metrics;
@@ -368,17 +368,7 @@ async fn requests_have_a_user_agent_and_are_counted() {
 async fn a_write_that_waited_for_a_slot_beyond_the_deadline_is_not_sent() {
     let cluster = Cluster::start(&Options::seeded(1));
     let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
-    let slot = LeaseTarget {
-        namespace: "default".into(),
-        name: "l".into(),
-        identity: "a".into(),
-    };
-    let lease = Metrics::new().lease("l");
-    let (elector, leadership) =
-        LeaderElector::new::<Leading>(cluster.client("a"), slot, LeaseTimings::default(), clock, lease);
-    // Leads, and is not polled again.
-    drop(timeout(Duration::from_secs(1), elector.run(CancellationToken::new())).await);
-
+    let leadership = leader_in(&cluster, "default", &clock).await;
     let factory = factory(|settings| settings.in_flight = 1).writing_for(leadership, Guard::forced());
     let api: Api<ConfigMap> = Api::namespaced(factory.over(cluster.service("a"), "sim"), "default");
     let object = |name: &str| {
@@ -424,6 +414,66 @@ async fn writes_of_a_group_of_another_implementation_are_not_sent() {
     };
     assert!(matches!(cause.downcast_ref(), Some(WriteBlocked::Idle(_))), "{error}");
     assert_eq!(cluster.audit().of("a", "delete", "configmaps"), 0);
+}
+
+/// A leader of the Lease `l` in this namespace, and what keeps it so for ten seconds.
+async fn leader_in(cluster: &Cluster, namespace: &str, clock: &Arc<dyn Clock>) -> Leadership {
+    let place = LeaseTarget {
+        namespace: namespace.into(),
+        name: "l".into(),
+        identity: "a".into(),
+    };
+    let lease = Metrics::new().lease("l");
+    let (elector, leadership) = LeaderElector::new::<Leading>(
+        cluster.client("a"),
+        place,
+        LeaseTimings::default(),
+        Arc::clone(clock),
+        lease,
+    );
+    // Leads, and is not polled again.
+    drop(timeout(Duration::from_secs(1), elector.run(CancellationToken::new())).await);
+    leadership
+}
+
+#[tokio::test(start_paused = true)]
+async fn leader_records_what_it_ordered_while_the_other_manager_waits_for_its_lease() {
+    let cluster = Cluster::start(&Options::seeded(1));
+    let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(chrono::DateTime::UNIX_EPOCH));
+    let present = |namespace: &str| {
+        Guard::fixed(GuardStatus::Present {
+            foreign: ForeignDeployment::at("hosts", (namespace, "m")),
+            uid: None,
+            replicas: 1,
+        })
+    };
+    let unknown = Guard::fixed(GuardStatus::Unknown {
+        foreign: ForeignDeployment::at("hosts", ("default", "m")),
+        why: "403".to_owned(),
+    });
+    let elected = leader_in(&cluster, "default", &clock).await;
+    let always = Leadership::without_election(Arc::clone(&clock));
+    for (leadership, guard, is_sent) in [
+        (&elected, present("default"), true),
+        (&elected, present("elsewhere"), false),
+        (&elected, unknown, false),
+        (&always, present("default"), false),
+    ] {
+        assert!(
+            check_write_allowed(leadership, &guard).is_err(),
+            "an order is never sent"
+        );
+        let factory = factory(|_| {}).writing_for(leadership.clone(), guard.clone());
+        let api: Api<ConfigMap> = Api::namespaced(factory.over(cluster.service("a"), "sim"), "default");
+        let deleted = api.delete("absent", &DeleteParams::default()).await.unwrap_err();
+        let was_sent = matches!(&deleted, kube::Error::Api(status) if status.code == 404);
+        assert_eq!(was_sent, is_sent, "{guard:?}: {deleted}");
+    }
+    sleep(Duration::from_secs(11)).await;
+    let late = factory(|_| {}).writing_for(elected, present("default"));
+    let api: Api<ConfigMap> = Api::namespaced(late.over(cluster.service("a"), "sim"), "default");
+    let error = api.delete("absent", &DeleteParams::default()).await.unwrap_err();
+    assert!(matches!(error, kube::Error::Service(_)), "the lease has ended: {error}");
 }
 
 #[tokio::test]

@@ -30,6 +30,10 @@ pub fn check_write_allowed(leadership: &Leadership, guard: &Guard) -> Result<(),
 
 /// Checked immediately before each write: the result may have changed since the reconcile began or the request was
 /// queued.
+///
+/// When the other manager's Deployment returns, no reconcile begins any more, and those that run record what they ordered: that manager
+/// does not lead before it has the Lease, which is in its namespace and is given up after them. Nothing else is sent then:
+/// [`check_write_allowed`] is what comes before an order.
 #[derive(Debug, Clone)]
 pub(super) struct WriteGate {
     pub(super) leadership: Leadership,
@@ -41,6 +45,11 @@ impl WriteGate {
         if *method == Method::GET {
             return Ok(());
         }
-        check_write_allowed(&self.leadership, &self.guard)
+        match self.guard.status() {
+            GuardStatus::Present { foreign, .. } if self.leadership.is_in(&foreign.namespace) => {
+                self.leadership.check().map_err(WriteBlocked::from)
+            }
+            _ => check_write_allowed(&self.leadership, &self.guard),
+        }
     }
 }

@@ -19,6 +19,13 @@ impl Guard {
         Self { status }
     }
 
+    /// A guard with this status, for tests.
+    #[cfg(test)]
+    pub(crate) fn fixed(status: GuardStatus) -> Self {
+        let (_, status) = watch::channel(status);
+        Self { status }
+    }
+
     /// A guard that is clear while all of these are, and the task that keeps it up to date. It has the status of the
     /// first one that is not clear.
     pub fn all(mut guards: Vec<Self>) -> (impl Future<Output = ()> + Send, Self) {

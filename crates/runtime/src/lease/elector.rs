@@ -74,7 +74,7 @@ impl LeaderElector {
             + Permits<verb::Create, Lease>
             + Permits<verb::Update, Lease>,
     {
-        let (until, leadership) = Leadership::with_election(&place.name, Arc::clone(&clock));
+        let (until, leadership) = Leadership::with_election((&place.namespace, &place.name), Arc::clone(&clock));
         metrics.leading(false);
         let elector = Self {
             api: Api::namespaced(client, &place.namespace),

@@ -12,6 +12,8 @@ use tokio::sync::watch;
 #[derive(Debug, Clone)]
 pub struct Leadership {
     name: Arc<str>,
+    /// Where the Lease is; none without an election.
+    namespace: Option<Arc<str>>,
     clock: Arc<dyn Clock>,
     until: watch::Receiver<Until>,
 }
@@ -35,10 +37,14 @@ pub(super) enum Until {
 }
 
 impl Leadership {
-    pub(super) fn with_election(name: &str, clock: Arc<dyn Clock>) -> (watch::Sender<Until>, Self) {
+    pub(super) fn with_election(
+        (namespace, name): (&str, &str),
+        clock: Arc<dyn Clock>,
+    ) -> (watch::Sender<Until>, Self) {
         let (sender, until) = watch::channel(Until::Never);
         let leadership = Self {
             name: name.into(),
+            namespace: Some(namespace.into()),
             clock,
             until,
         };
@@ -51,6 +57,7 @@ impl Leadership {
         let (_, until) = watch::channel(Until::Always);
         Self {
             name: "none".into(),
+            namespace: None,
             clock,
             until,
         }
@@ -70,6 +77,12 @@ impl Leadership {
         leading.then_some(()).ok_or_else(|| NotLeading {
             lease: Arc::clone(&self.name),
         })
+    }
+
+    /// Whether it leads by a Lease of this namespace.
+    #[must_use]
+    pub fn is_in(&self, namespace: &str) -> bool {
+        self.namespace.as_deref() == Some(namespace)
     }
 
     /// Waits until this process leads.
