@@ -55,6 +55,7 @@ export class Document {
     const all = [...this.main.querySelectorAll("details")];
     const open = new Map(all.map((one) => [one.querySelector("summary")?.textContent, one.open]));
     const focused = document.activeElement?.getAttribute?.("href");
+    const action = document.activeElement?.dataset?.action;
     draw();
     for (const one of this.main.querySelectorAll("details")) {
       const was = open.get(one.querySelector("summary")?.textContent);
@@ -62,6 +63,9 @@ export class Document {
     }
     if (focused && document.activeElement === document.body) {
       [...this.main.querySelectorAll("a")].find((one) => one.getAttribute("href") === focused)?.focus({ preventScroll: true });
+    }
+    if (action && document.activeElement === document.body) {
+      [...this.main.querySelectorAll("button")].find((one) => one.dataset.action === action)?.focus({ preventScroll: true });
     }
   }
 }

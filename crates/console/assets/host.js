@@ -1,5 +1,6 @@
 // One host: why it waits, what it is made of, what happened, what can be done, and the object itself.
 
+import { button } from "./action.js";
 import { toCluster } from "./address.js";
 import { chain, whoOfResult, sign } from "./chain.js";
 import { Document } from "./document.js";
@@ -13,6 +14,21 @@ export class Host extends Document {
   constructor(main, { namespace = "", name = "" }) {
     super(main, () => get("/api/host", { namespace, name }));
     this.namespace = namespace;
+    this.name = name;
+    this.rights = { may: false, why: "", lab: [] };
+    this.said = { done: true, text: "" };
+    this.look();
+  }
+
+  // Asked once, and again after something was done.
+  async look() {
+    try {
+      const { document: rights } = await get("/api/rights", { namespace: this.namespace, name: this.name });
+      this.rights = rights;
+    } catch {
+      // Without an answer there are no buttons.
+    }
+    if (this.isOpen && this.shown) this.keep(() => this.show(this.shown));
   }
 
   concerns({ all, namespaces }) {
@@ -20,6 +36,7 @@ export class Host extends Document {
   }
 
   show(host) {
+    this.shown = host;
     setNow(host.now);
     if (!host.exists && !host.notices.length) {
       fill(this.main, el("h1", {}, host.name), el("p", { class: "quiet" }, `BareMetalHost/${host.name} does not exist in the namespace ${host.namespace}.`));
@@ -41,7 +58,8 @@ export class Host extends Document {
           card("Disks", this.disks(host.hardware?.storage ?? [])),
           card("Network", this.nics(host.hardware?.nics ?? [])),
           card("Labels", this.labels(host.labels ?? {})),
-          card("What you can do", this.commands(host.commands ?? [])))),
+          card("What you can do", this.actions(host)),
+          card("Simulated machine", this.lab(host)))),
       host.yaml && el("details", { class: "card yaml" }, el("summary", {}, "Object as YAML"),
         el("p", { class: "quiet" }, "Without managedFields, logins and queries of URLs."), el("pre", { tabindex: "0" }, host.yaml)));
   }
@@ -104,8 +122,27 @@ export class Host extends Document {
     return entries.length && el("p", { class: "labels" }, entries.map(([name, value]) => el("code", {}, `${name}=${value}`)));
   }
 
-  commands(all) {
-    return all.length && el("dl", { class: "commands" }, all.flatMap((one) => [el("dt", {}, one.what, el("small", {}, one.consequence)), el("dd", {}, el("code", { tabindex: "0" }, one.command))]));
+  actions(host) {
+    const { may, why } = this.rights;
+    const done = (answer) => {
+      this.said = answer;
+      this.look();
+    };
+    const row = (head, consequence, command) => [el("dt", {}, head, el("small", {}, consequence)), command && el("dd", {}, el("code", { tabindex: "0" }, command))];
+    const rows = (host.actions ?? []).map((one) => row(may ? button(host, one, done) : one.what, one.consequence, one.command));
+    return [
+      this.said.text && el("p", { class: this.said.done ? "notice" : "notice failed", role: "status" }, this.said.text),
+      el("dl", { class: "commands" }, row("Explain in the terminal", "reads only", host.why), rows.flat()),
+      why && el("p", { class: "quiet" }, why),
+    ];
+  }
+
+  lab(host) {
+    const { lab } = this.rights;
+    return lab.length && el("dl", { class: "commands" }, lab.map((one) => el("dt", {}, button(host, one, (answer) => {
+      this.said = answer;
+      this.look();
+    }), el("small", {}, one.consequence))));
   }
 }
 

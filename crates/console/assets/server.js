@@ -25,6 +25,13 @@ export async function get(path, values = {}) {
   return { document: await answer.json(), isOld: answer.headers.has("x-changed-since") };
 }
 
+export async function post(path, values) {
+  const answer = await fetch(path, { method: "POST", credentials: "same-origin", headers: { "content-type": "application/json" }, body: JSON.stringify(values) });
+  if (answer.status === 401) setLink("refused");
+  if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
+  return answer.json();
+}
+
 function setLink(state) {
   if (link.state === state) return;
   link.state = state;

@@ -7,7 +7,7 @@ use metal3_runtime::client::Chosen;
 
 /// How the command is used.
 pub const USAGE: &str =
-    "use console [--address 127.0.0.1:PORT] [-n|--namespace NAME] [--kubeconfig FILE] [--context NAME]";
+    "use console [--address 127.0.0.1:PORT] [-n|--namespace NAME] [--read-only] [--kubeconfig FILE] [--context NAME]";
 
 /// The arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct Arguments {
     pub address: SocketAddr,
     /// The only namespace to read.
     pub namespace: Option<String>,
+    /// Whether pages change nothing.
+    pub is_read_only: bool,
     /// The kubeconfig and its context.
     pub chosen: Chosen,
 }
@@ -26,8 +28,13 @@ pub struct Arguments {
 /// Names the argument and the valid ones.
 pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Arguments> {
     let (mut address, mut namespace, mut chosen) = (None, None, Chosen::default());
+    let mut is_read_only = false;
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
+        if argument == "--read-only" {
+            is_read_only = true;
+            continue;
+        }
         let (name, value) = match argument.split_once('=') {
             Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
             None => (argument, None),
@@ -52,6 +59,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Arguments> {
     Ok(Arguments {
         address,
         namespace,
+        is_read_only,
         chosen,
     })
 }
@@ -110,6 +118,7 @@ mod tests {
             let why = parsed(line).unwrap_err().to_string();
             assert!(why.contains(part) && why.contains(USAGE), "{why}");
         }
+        assert!(!parsed("").unwrap().is_read_only && parsed("--read-only").unwrap().is_read_only);
         let found = parsed("-n lab --kubeconfig k --context c").unwrap();
         let chosen = (found.chosen.kubeconfig.as_deref(), found.chosen.context.as_deref());
         assert_eq!(

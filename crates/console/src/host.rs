@@ -1,8 +1,6 @@
 //! The document about one host: its row, why it waits, what it is made of, what happened, and the object itself.
 
-use metal3_api::kind::Kind as _;
 use metal3_api::meta::Time;
-use metal3_api::metal3::names::{DETACHED_ANNOTATION, INSPECT_ANNOTATION, PAUSED_ANNOTATION, REBOOT_ANNOTATION};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareData};
 use metal3_domain::uri::public_text;
 use metal3_domain::yaml;
@@ -12,6 +10,7 @@ use metal3_explain::{ObjectId, explain, with_background};
 use serde_json::{Value, json};
 
 use crate::shared::Shared;
+use crate::{actions, objects};
 
 /// The document. Without the host, it says that it does not exist.
 pub(crate) fn document(shared: &Shared, namespace: &str, name: &str, now: Time) -> Value {
@@ -38,7 +37,9 @@ pub(crate) fn document(shared: &Shared, namespace: &str, name: &str, now: Time) 
         "hardware": hardware(shared, host.as_deref(), namespace, name),
         "labels": host.as_deref().and_then(|host| host.pointer("/metadata/labels")),
         "yaml": host.as_deref().map(text),
-        "commands": host.as_deref().map(|host| commands(host, namespace, name)),
+        "uid": host.as_deref().map(|host| objects::text(host, "/metadata/uid")),
+        "why": format!("kubectl metal3 why baremetalhost/{name} -n {namespace}"),
+        "actions": host.as_deref().map(actions::of),
     })
 }
 
@@ -69,57 +70,4 @@ fn text(host: &Value) -> String {
     let text = yaml::text(host);
     let lines = text.lines().map(|line| public_text(line) + "\n");
     lines.collect()
-}
-
-/// What a person can do about the host, with the consequence of each.
-fn commands(host: &Value, namespace: &str, name: &str) -> Vec<Value> {
-    let has = |annotation: &str| {
-        let annotations = host.pointer("/metadata/annotations").and_then(Value::as_object);
-        annotations.is_some_and(|all| all.contains_key(annotation))
-    };
-    let is_on = host
-        .pointer("/spec/online")
-        .and_then(Value::as_bool)
-        .unwrap_or_default();
-    let plural = BareMetalHost::PLURAL;
-    let annotate = |what: &str| format!("kubectl annotate {plural} {name} -n {namespace} {what}");
-    let online = |wanted: bool| {
-        format!("kubectl patch {plural} {name} -n {namespace} --type merge -p '{{\"spec\":{{\"online\":{wanted}}}}}'")
-    };
-    let row = |what: &str, consequence: &str, command: String| json!({ "what": what, "consequence": consequence, "command": command });
-    let toggled = |annotation: &str, set: (&str, &str), taken: (&str, &str)| match has(annotation) {
-        true => row(taken.0, taken.1, annotate(&format!("{annotation}-"))),
-        false => row(set.0, set.1, annotate(&format!("{annotation}="))),
-    };
-    vec![
-        row(
-            "Explain in the terminal",
-            "reads only",
-            format!("kubectl metal3 why baremetalhost/{name} -n {namespace}"),
-        ),
-        match is_on {
-            true => row("Power off", "what runs on the machine stops", online(false)),
-            false => row("Power on", "the machine boots", online(true)),
-        },
-        row(
-            "Reboot",
-            "what runs on the machine is interrupted",
-            annotate(&format!("{REBOOT_ANNOTATION}=")),
-        ),
-        row(
-            "Inspect again",
-            "an available machine boots the agent, which reads its hardware",
-            annotate(&format!("{INSPECT_ANNOTATION}=")),
-        ),
-        toggled(
-            PAUSED_ANNOTATION,
-            ("Pause", "controllers leave the host alone"),
-            ("Resume", "controllers serve the host again"),
-        ),
-        toggled(
-            DETACHED_ANNOTATION,
-            ("Detach", "Ironic no longer manages the machine, which keeps running"),
-            ("Attach", "Ironic manages the machine again"),
-        ),
-    ]
 }

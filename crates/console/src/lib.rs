@@ -3,19 +3,25 @@
 //! - `objects`: what was read; `shared` answers questions from it. One watch for each kind fills it (`follow`), with the rights of the
 //!   kubeconfig: pages and viewers cause no requests.
 //! - `fleet`, `host`, `about`: the documents that pages show; the words are those of `metal3_explain`.
-//! - `server`: HTTP on loopback: who may look, headers, files, documents, and the stream of changes (`changes`).
+//! - `actions`: what a viewer can do about a host; `acting` does it, with the rights of the kubeconfig. [`lab`]: simulated machines,
+//!   which a page may break and mend.
+//! - `server`: HTTP on loopback: who may look, headers, files, documents, actions, and the stream of changes (`changes`).
 //!
-//! Limits: it only reads, and reads no Secret. Invariants: nothing is served without the cookie that the printed URL grants; what
-//! may not be read is named, and is never shown as absent; texts of objects reach a page as text.
+//! Limits: it changes hosts only, and reads no Secret. Invariants: nothing is served without the cookie that the printed URL grants;
+//! what may not be read is named, and is never shown as absent; texts of objects reach a page as text; an action holds for the
+//! version of the host that it was compared with.
 #![warn(missing_docs)]
 
 mod about;
+mod acting;
+mod actions;
 mod arguments;
 mod changes;
 mod fleet;
 mod follow;
 mod host;
 mod kinds;
+pub mod lab;
 mod objects;
 mod server;
 mod shared;
@@ -30,7 +36,10 @@ use tokio::task::JoinSet;
 
 pub use arguments::{Arguments, USAGE, parse};
 
+use acting::Acting;
 use changes::Changes;
+use lab::Lab;
+use server::Pages;
 use server::access::Access;
 use shared::Shared;
 
@@ -43,6 +52,19 @@ pub struct Options {
     pub namespace: Option<String>,
     /// The namespace of the kubeconfig.
     pub default_namespace: String,
+    /// Whether pages change nothing.
+    pub is_read_only: bool,
+    /// The machines, if they are simulated.
+    pub lab: Option<Arc<dyn Lab>>,
+}
+
+/// What a console says to the person who started it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice<'a> {
+    /// The URL of a further browser, once the one before is used.
+    NextUrl(&'a str),
+    /// What was done from a page, with its time and result.
+    Action(&'a str),
 }
 
 /// A running console. Dropping it closes the port and ends the watches.
@@ -55,7 +77,7 @@ pub struct Console {
 }
 
 impl Console {
-    /// Opens the port, and begins to watch. `announce` gets the URL of each further browser once the one before is used.
+    /// Opens the port, and begins to watch.
     ///
     /// # Errors
     /// When the port is taken, or the system has no random numbers.
@@ -63,11 +85,14 @@ impl Console {
         client: Client,
         clock: Arc<dyn Clock>,
         options: &Options,
-        announce: impl Fn(&str) + Send + Sync + 'static,
+        announce: impl Fn(&Notice<'_>) + Send + Sync + 'static,
     ) -> io::Result<Self> {
         let listener = tokio::net::TcpListener::bind(options.address).await?;
         let address = listener.local_addr()?;
-        let access = Arc::new(Access::new(address, Box::new(announce))?);
+        let announce: Arc<dyn Fn(&Notice<'_>) + Send + Sync> = Arc::new(announce);
+        let acting = Acting::new(client.clone(), Arc::clone(&clock), options, Arc::clone(&announce));
+        let next = move |url: &str| announce(&Notice::NextUrl(url));
+        let access = Arc::new(Access::new(address, Box::new(next))?);
         let shared = Arc::new(Shared::default());
         let changes = Arc::new(Changes::new(Arc::clone(&shared), clock));
         let mut tasks = JoinSet::new();
@@ -77,7 +102,12 @@ impl Console {
         };
         tasks.spawn(follow::all(client, Arc::clone(&shared), scope));
         tasks.spawn(Arc::clone(&changes).run());
-        tasks.spawn(server::serve(listener, Arc::clone(&access), changes));
+        let pages = Pages {
+            access: Arc::clone(&access),
+            changes,
+            acting,
+        };
+        tasks.spawn(server::serve(listener, Arc::new(pages)));
         Ok(Self {
             address,
             access,

@@ -85,7 +85,7 @@ fn console(arguments: impl Iterator<Item = String>) -> ExitCode {
     use std::sync::Arc;
 
     use anyhow::Context as _;
-    use metal3_console::{Console, Options};
+    use metal3_console::{Console, Notice, Options};
 
     let wanted = match metal3_console::parse(arguments) {
         Ok(parsed) => parsed,
@@ -100,10 +100,15 @@ fn console(arguments: impl Iterator<Item = String>) -> ExitCode {
             address: wanted.address,
             namespace: wanted.namespace,
             default_namespace: config.default_namespace.clone(),
+            is_read_only: wanted.is_read_only,
+            lab: None,
         };
         let clock = Arc::new(SystemClock::start());
-        let next = |url: &str| print_all(&format!("for a further browser: {url}\n"));
-        let opened = Console::open(requests.connect(config)?, clock, &options, next).await;
+        let say = |notice: &Notice<'_>| match notice {
+            Notice::NextUrl(url) => print_all(&format!("for a further browser: {url}\n")),
+            Notice::Action(line) => print_all(&format!("{line}\n")),
+        };
+        let opened = Console::open(requests.connect(config)?, clock, &options, say).await;
         let console = opened.with_context(|| format!("listen on {}", options.address))?;
         print_all(&format!(
             "console     {}\nThe URL is good for one browser. Ctrl-C ends the console.\n",

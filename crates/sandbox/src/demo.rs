@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use metal3_console::{Console, Options};
+use metal3_console::{Console, Notice, Options};
 use metal3_domain::clock::{Clock, SystemClock};
 use metal3_sim_capi::view::endpoint;
 use serde_json::json;
@@ -17,6 +17,7 @@ use super::display::{Display, Snapshot};
 use super::flags::Flags;
 use super::http_server::HttpServer;
 use super::kubeconfig;
+use super::lab::Machines;
 use super::steps::apply_text;
 use super::variables::Variables;
 use super::world::{NAMESPACE, Setup, World, definitions};
@@ -35,7 +36,11 @@ const HOSTS: u32 = 5;
 /// Returns whether the cluster became ready, with `--once`.
 pub(super) async fn live(flags: &Flags) -> Result<bool> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-    let world = World::start(&Setup::faster(flags.seed, Arc::clone(&clock), flags.speed))?;
+    let world = Arc::new(World::start(&Setup::faster(
+        flags.seed,
+        Arc::clone(&clock),
+        flags.speed,
+    ))?);
     admission::install(&world.cluster);
     let serving = HttpServer::open(&world.cluster, &clock, definitions(), flags.port).await;
     let serving = serving.context("--port: listen on loopback")?;
@@ -105,14 +110,19 @@ fn ideas(flags: &Flags) -> [(&'static str, String); 3] {
 }
 
 /// The pages about this world, for one browser.
-async fn open_console(world: &World, clock: &Arc<dyn Clock>) -> Result<Console> {
+async fn open_console(world: &Arc<World>, clock: &Arc<dyn Clock>) -> Result<Console> {
     let options = Options {
         address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         namespace: None,
         default_namespace: NAMESPACE.to_owned(),
+        is_read_only: false,
+        lab: Some(Arc::new(Machines(Arc::clone(world)))),
     };
-    let next = |url: &str| println!("console, for a further browser: {url}");
-    let opened = Console::open(world.cluster.client("console"), Arc::clone(clock), &options, next).await;
+    let say = |notice: &Notice<'_>| match notice {
+        Notice::NextUrl(url) => println!("console, for a further browser: {url}"),
+        Notice::Action(line) => println!("console: {line}"),
+    };
+    let opened = Console::open(world.cluster.client("console"), Arc::clone(clock), &options, say).await;
     opened.context("the console: listen on loopback")
 }
 

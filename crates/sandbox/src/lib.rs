@@ -11,6 +11,7 @@ mod flags;
 mod http_server;
 mod installed;
 mod kubeconfig;
+pub mod lab;
 #[cfg(test)]
 mod owner_walk;
 mod products;

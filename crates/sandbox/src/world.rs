@@ -228,6 +228,12 @@ impl World {
         self.apply(&host).await
     }
 
+    /// The namespace of hosts.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
     /// Reads or changes a machine.
     pub fn machine<T>(&self, number: u32, access: impl FnOnce(&mut Machine) -> T) -> Option<T> {
         self.ironic.machine_at(&bmc_address(number), access)
@@ -310,6 +316,13 @@ fn stand_ins(
 #[must_use]
 pub fn host_name(number: u32) -> String {
     format!("host-{number}")
+}
+
+/// The number of a host with such a name.
+#[must_use]
+pub fn host_number(name: &str) -> Option<u32> {
+    let number = name.strip_prefix("host-")?.parse().ok()?;
+    (host_name(number) == name).then_some(number)
 }
 
 /// Restarts the products after every crash and on request.

@@ -7,25 +7,41 @@ use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_LENGTH, SET_COOKIE, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
+use hyper::body::Incoming;
 
 use super::access::Access;
 use super::headers::{answer as with_headers, plain};
-use super::{files, stream};
+use super::{Pages, act, files, stream};
+use crate::acting::Acting;
 use crate::changes::{Changes, document};
 use crate::{about, host};
 
 /// A name of an object, and more than its namespace.
 const LONGEST_NAME: usize = 253;
 
-pub(super) async fn answer(access: &Access, changes: &Arc<Changes>, request: &Parts) -> Response<Body> {
+pub(super) async fn answer(pages: &Pages, request: &Parts, body: Incoming) -> Response<Body> {
+    let Pages {
+        access,
+        changes,
+        acting,
+    } = pages;
     if !access.is_for_this_machine(&request.headers) {
         return plain(
             StatusCode::MISDIRECTED_REQUEST,
             "The console is asked for by its address only, and by no page of another site.\n",
         );
     }
+    if request.method == Method::POST && request.uri.path() == act::PATH {
+        return match access.is_known(&request.headers) {
+            true => act::answer(acting, &request.headers, body).await,
+            false => files::logged_out(),
+        };
+    }
     if ![Method::GET, Method::HEAD].contains(&request.method) {
-        let mut refused = plain(StatusCode::METHOD_NOT_ALLOWED, "The console only reads.\n");
+        let mut refused = plain(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "Pages are read, and actions are sent to /api/act.\n",
+        );
         refused
             .headers_mut()
             .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -39,12 +55,17 @@ pub(super) async fn answer(access: &Access, changes: &Arc<Changes>, request: &Pa
     if path == "/login" {
         return log_in(access, request.uri.query());
     }
+    // Browsers ask for it on pages that name no icon.
+    if path == "/favicon.ico" {
+        return files::icon();
+    }
     if !access.is_known(&request.headers) {
         return files::logged_out();
     }
     match path {
         "/" => files::page(),
         "/api/stream" => stream::answer(changes),
+        "/api/rights" => rights(acting, request.uri.query()).await,
         _ => match files::file(path) {
             Some(file) => file,
             None => documents(changes, path, request.uri.query()).await,
@@ -63,6 +84,17 @@ fn log_in(access: &Access, query: Option<&str>) -> Response<Body> {
     let mut page = files::logged_in();
     page.headers_mut().insert(SET_COOKIE, cookie);
     page
+}
+
+/// Whether the viewer may change a host.
+async fn rights(acting: &Acting, query: Option<&str>) -> Response<Body> {
+    match (value(query, "namespace"), value(query, "name")) {
+        (Some(namespace), Some(name)) => {
+            let rights = acting.rights(&namespace, &name).await;
+            with_headers(StatusCode::OK, "application/json", document(&rights))
+        }
+        _ => plain(StatusCode::NOT_FOUND, "There is no such page.\n"),
+    }
 }
 
 /// The documents are computed on threads that may take their time.
@@ -114,9 +146,11 @@ fn computed(changes: &Changes, path: &str, query: Option<&str>) -> Option<(Bytes
 fn value(query: Option<&str>, wanted: &str) -> Option<String> {
     let pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
     let mut found = pairs.filter(|(name, _)| *name == wanted).map(|(_, value)| value);
-    let is_plain = |value: &&str| {
-        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || [b'-', b'.'].contains(&byte);
-        value.len() <= LONGEST_NAME && value.bytes().all(is_allowed)
-    };
-    found.next().filter(is_plain).map(ToOwned::to_owned)
+    found.next().filter(|value| is_name(value)).map(ToOwned::to_owned)
+}
+
+/// Whether a text may be the name of an object, a token or an action.
+pub(super) fn is_name(text: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || [b'-', b'.'].contains(&byte);
+    text.len() <= LONGEST_NAME && text.bytes().all(is_allowed)
 }

@@ -22,6 +22,7 @@ macro_rules! files {
 files! {
     "style.css": CSS,
     "icon.svg": IMAGE,
+    "action.js": SCRIPT,
     "app.js": SCRIPT,
     "address.js": SCRIPT,
     "chain.js": SCRIPT,
@@ -39,6 +40,7 @@ files! {
 }
 
 const PAGE: &str = include_str!("../../assets/index.html");
+const ICON: &str = include_str!("../../assets/icon.svg");
 const LOGGED_IN: &str = include_str!("../../assets/logged-in.html");
 const LOGGED_OUT: &str = include_str!("../../assets/logged-out.html");
 
@@ -55,6 +57,11 @@ pub(super) fn logged_in() -> Response<Body> {
 /// The page for a browser without the cookie.
 pub(super) fn logged_out() -> Response<Body> {
     answer(StatusCode::UNAUTHORIZED, HTML, LOGGED_OUT)
+}
+
+/// The icon, for all browsers.
+pub(super) fn icon() -> Response<Body> {
+    answer(StatusCode::OK, IMAGE, ICON)
 }
 
 /// One file of the page.

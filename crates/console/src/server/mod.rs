@@ -1,13 +1,14 @@
 //! HTTP on loopback, for browsers of one person.
 //!
 //! - [`access`]: the printed URL, the cookie, and the names under which the console may be asked for.
-//! - [`answer`]: paths. Only GET and HEAD, without a body.
+//! - [`answer`]: paths. Only GET and HEAD, without a body; and [`act`]: what a page does, as a POST.
 //! - [`files`]: the embedded pages. [`headers`]: what browsers may do with them.
 //! - [`stream`]: changes, as server-sent events.
 //!
 //! Connections, the time to send a request and its size are bounded.
 
 pub(crate) mod access;
+mod act;
 mod answer;
 mod files;
 mod headers;
@@ -22,6 +23,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
+use crate::acting::Acting;
 use crate::changes::Changes;
 use access::Access;
 
@@ -32,8 +34,15 @@ const LONGEST_HEAD: usize = 16 << 10;
 /// The time in which a request's head arrives.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// What answers are made of.
+pub(crate) struct Pages {
+    pub(crate) access: Arc<Access>,
+    pub(crate) changes: Arc<Changes>,
+    pub(crate) acting: Acting,
+}
+
 /// Serves until it is dropped.
-pub(crate) async fn serve(listener: TcpListener, access: Arc<Access>, changes: Arc<Changes>) {
+pub(crate) async fn serve(listener: TcpListener, pages: Arc<Pages>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
     loop {
@@ -47,13 +56,13 @@ pub(crate) async fn serve(listener: TcpListener, access: Arc<Access>, changes: A
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let (access, changes) = (Arc::clone(&access), Arc::clone(&changes));
+        let pages = Arc::clone(&pages);
         connections.spawn(async move {
             let _place = place;
             let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
-                let (access, changes) = (Arc::clone(&access), Arc::clone(&changes));
-                let (head, _body) = request.into_parts();
-                async move { Ok::<_, std::convert::Infallible>(answer::answer(&access, &changes, &head).await) }
+                let pages = Arc::clone(&pages);
+                let (head, body) = request.into_parts();
+                async move { Ok::<_, std::convert::Infallible>(answer::answer(&pages, &head, body).await) }
             });
             let connection = hyper::server::conn::http1::Builder::new()
                 .timer(TokioTimer::new())

@@ -21,6 +21,7 @@ async fn every_answer_forbids_browsers_all_that_the_pages_do_not_need() {
         (known.get("/api/host?namespace=default&name=absent").await, 200),
         (known.get("/api/host").await, 404),
         (known.get("/assets/../Cargo.toml").await, 404),
+        (unknown.get("/favicon.ico").await, 200),
         (unknown.get("/").await, 401),
         (unknown.get("/api/fleet").await, 401),
         (unknown.get("/login?token=0").await, 401),

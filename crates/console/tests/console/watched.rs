@@ -85,10 +85,11 @@ async fn waits_and_host_pages_have_the_cure_in_the_words_of_why() {
         yaml.contains("kind: BareMetalHost") && !yaml.contains("managedFields"),
         "{yaml}"
     );
-    let commands = host["commands"].to_string();
+    assert_eq!(host["why"], "kubectl metal3 why baremetalhost/a -n default");
+    let actions = host["actions"].to_string();
     assert!(
-        commands.contains("kubectl annotate baremetalhosts a -n default reboot.metal3.io="),
-        "{commands}"
+        actions.contains("kubectl annotate baremetalhosts a -n default baremetalhost.metal3.io/paused="),
+        "{actions}"
     );
 }
 

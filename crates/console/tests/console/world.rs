@@ -10,7 +10,7 @@ use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams}
 use kube::client::Body;
 use kube::core::GroupVersionKind;
 use metal3_api::catalog;
-use metal3_console::{Console, Options};
+use metal3_console::{Console, Notice, Options};
 use metal3_domain::clock::SystemClock;
 use metal3_sim_cluster::{Cluster, cluster_api};
 use serde_json::{Value, json};
@@ -89,6 +89,36 @@ pub(crate) fn viewer(cluster: &Cluster, code: u16, may: impl Fn(&str) -> bool + 
     Client::new(restricted, "default")
 }
 
+/// A client whose reviews of access are answered by this, for a namespace and a name, which is empty for all.
+pub(crate) fn reviewed(cluster: &Cluster, may: impl Fn(&str, &str) -> bool + Clone + Send + 'static) -> Client {
+    let service = cluster.service("viewer");
+    let restricted = service_fn(move |request: Request<Body>| {
+        let (service, may) = (service.clone(), may.clone());
+        async move {
+            if !request.uri().path().ends_with("/selfsubjectaccessreviews") {
+                let answer = service.oneshot(request).await?;
+                return Ok::<_, BoxError>(answer.map(axum::body::Body::new));
+            }
+            let body = request.into_body().collect_bytes().await?;
+            let mut review: Value = serde_json::from_slice(&body)?;
+            let part = |at: &str| {
+                review
+                    .pointer(at)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .to_owned()
+            };
+            let [verb, group, resource, namespace, name] = ["verb", "group", "resource", "namespace", "name"]
+                .map(|part_of| part(&format!("/spec/resourceAttributes/{part_of}")));
+            assert_eq!((&*verb, &*group, &*resource), ("patch", "metal3.io", "baremetalhosts"));
+            let status = json!({ "allowed": may(&namespace, &name) });
+            review.as_object_mut().unwrap().insert("status".to_owned(), status);
+            Ok(Response::new(axum::body::Body::from(review.to_string())))
+        }
+    });
+    Client::new(restricted, "default")
+}
+
 /// A console for a viewer whose kubeconfig names the namespace `default`, when all is listed.
 pub(crate) async fn console(client: Client) -> Console {
     let console = unlisted(client).await;
@@ -102,9 +132,19 @@ pub(crate) async fn unlisted(client: Client) -> Console {
         address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         namespace: None,
         default_namespace: "default".to_owned(),
+        is_read_only: false,
+        lab: None,
     };
+    open(client, &options, |_| {}).await
+}
+
+pub(crate) async fn open(
+    client: Client,
+    options: &Options,
+    announce: impl Fn(&Notice<'_>) + Send + Sync + 'static,
+) -> Console {
     let clock = Arc::new(SystemClock::start());
-    Console::open(client, clock, &options, |_| {}).await.unwrap()
+    Console::open(client, clock, options, announce).await.unwrap()
 }
 
 /// An answer.
@@ -186,6 +226,23 @@ impl Browser {
     pub(crate) fn request(&self, method: &str, path: &str) -> String {
         let (host, cookie) = (self.address, &self.cookie);
         format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n")
+    }
+
+    /// Sends an action as a page does.
+    pub(crate) async fn act(&self, wanted: &Value) -> Answer {
+        send(
+            self.address,
+            &self.post("/api/act", "application/json", &wanted.to_string()),
+        )
+        .await
+    }
+
+    pub(crate) fn post(&self, path: &str, content: &str, body: &str) -> String {
+        let length = format!(
+            "\r\nContent-Type: {content}\r\nContent-Length: {}\r\nConnection",
+            body.len()
+        );
+        self.request("POST", path).replace("\r\nConnection", &length) + body
     }
 
     /// Reads the stream until it has the text.

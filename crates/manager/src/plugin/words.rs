@@ -248,7 +248,16 @@ pub fn candidates(typed: &[String]) -> Vec<String> {
                 .map(|known| format!("{}/", known.kind.to_ascii_lowercase()));
             kinds.filter(|kind| kind.starts_with(last)).collect()
         }
-        ("console", _) => started(["--address", NAMESPACE.name, KUBECONFIG.name, CONTEXT.name], last),
+        ("console", _) => {
+            let flags = [
+                "--address",
+                "--read-only",
+                NAMESPACE.name,
+                KUBECONFIG.name,
+                CONTEXT.name,
+            ];
+            started(flags, last)
+        }
         ("why", _) => started(OF_HOST.iter().map(|flag| flag.name), last),
         ("completion", _) => started(["bash", "zsh", "fish", "kubectl"], last),
         (_, Some(word)) => started(word.flags.iter().map(|flag| flag.name), last),

@@ -223,9 +223,17 @@ impl Browser {
     pub(crate) fn press(&mut self, key: &str) -> Result<()> {
         for kind in ["keyDown", "keyUp"] {
             let mut event = json!({ "type": kind, "key": key, "code": key });
+            // What the browser itself does with a key depends on its number.
+            let number = match key {
+                "Enter" => 13,
+                "Escape" => 27,
+                _ => 0,
+            };
+            if let (true, Some(event)) = (number > 0, event.as_object_mut()) {
+                event.insert("windowsVirtualKeyCode".to_owned(), Value::from(number));
+            }
             if let (true, Some(event)) = (key == "Enter", event.as_object_mut()) {
                 event.insert("text".to_owned(), Value::from("\r"));
-                event.insert("windowsVirtualKeyCode".to_owned(), Value::from(13));
             }
             self.call("Input.dispatchKeyEvent", event)?;
         }

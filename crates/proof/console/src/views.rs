@@ -1,14 +1,17 @@
 //! Each view of a small fleet: a broken BMC is explained, its cure is followed, and the server may go and return.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use metal3_console::Console;
+use metal3_sandbox::world::World;
 use tokio::runtime::Runtime;
 
+use crate::actions;
 use crate::browser::Browser;
 use crate::checked;
-use crate::world::{console, mend, sandbox};
+use crate::world::{console_of, mend, sandbox};
 
 const WIDE: (u32, u32) = (1280, 800);
 const PICTURE: (u32, u32) = (1160, 640);
@@ -32,7 +35,7 @@ const CONTRAST: &str = r#"(() => {
 
 pub(crate) fn check(runtime: &Runtime, browser: &mut Browser, pictures: Option<&Path>) -> Result<()> {
     let world = runtime.block_on(sandbox(5))?;
-    let open = runtime.block_on(async { console(world.cluster.client("console"), None).await })?;
+    let open = runtime.block_on(console_of(&world, None))?;
     browser.look(WIDE.0, WIDE.1, "light")?;
     log_in(browser, &open)?;
     fleet(browser)?;
@@ -43,6 +46,7 @@ pub(crate) fn check(runtime: &Runtime, browser: &mut Browser, pictures: Option<&
     sizes(browser, &open)?;
     keyboard(browser, &open)?;
     cure(runtime, browser, &world, &open)?;
+    actions::check(runtime, browser, &world, &open)?;
     loss(runtime, browser, &world, open)
 }
 
@@ -224,12 +228,7 @@ fn keyboard(browser: &mut Browser, console: &Console) -> Result<()> {
 }
 
 /// A page that is open follows the cure.
-fn cure(
-    runtime: &Runtime,
-    browser: &mut Browser,
-    world: &metal3_sandbox::world::World,
-    console: &Console,
-) -> Result<()> {
+fn cure(runtime: &Runtime, browser: &mut Browser, world: &Arc<World>, console: &Console) -> Result<()> {
     browser.open(&format!(
         "http://{}/?view=host&namespace=default&name=host-1",
         console.address()
@@ -244,7 +243,7 @@ fn cure(
     Ok(())
 }
 
-fn loss(runtime: &Runtime, browser: &mut Browser, world: &metal3_sandbox::world::World, open: Console) -> Result<()> {
+fn loss(runtime: &Runtime, browser: &mut Browser, world: &Arc<World>, open: Console) -> Result<()> {
     let address = open.address();
     runtime.block_on(async move { drop(open) });
     browser.until(
@@ -255,7 +254,7 @@ fn loss(runtime: &Runtime, browser: &mut Browser, world: &metal3_sandbox::world:
     let again = runtime.block_on(async {
         // The port is free once its connections are closed.
         for _ in 0..200 {
-            if let Ok(console) = console(world.cluster.client("console"), Some(address)).await {
+            if let Ok(console) = console_of(world, Some(address)).await {
                 return Ok(console);
             }
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;

@@ -10,8 +10,10 @@ use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use metal3_api::catalog;
+use metal3_console::lab::Lab;
 use metal3_console::{Console, Options};
 use metal3_domain::clock::{Clock, SystemClock};
+use metal3_sandbox::lab::Machines;
 use metal3_sandbox::steps::apply_text;
 use metal3_sandbox::variables::Variables;
 use metal3_sandbox::world::{Fault, Faults, Setup, World};
@@ -31,10 +33,22 @@ pub(crate) const SCRIPT: &str = "</code><img src=x onerror=\"window.broken=1\"><
 
 /// A console about a simulated cluster, at an address or at a free one.
 pub(crate) async fn console(client: Client, address: Option<SocketAddr>) -> Result<Console> {
+    console_with(client, address, None).await
+}
+
+/// The same about simulated machines, which pages break and mend.
+pub(crate) async fn console_of(world: &Arc<World>, address: Option<SocketAddr>) -> Result<Console> {
+    let lab: Arc<dyn Lab> = Arc::new(Machines(Arc::clone(world)));
+    console_with(world.cluster.client("console"), address, Some(lab)).await
+}
+
+async fn console_with(client: Client, address: Option<SocketAddr>, lab: Option<Arc<dyn Lab>>) -> Result<Console> {
     let options = Options {
         address: address.unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
         namespace: None,
         default_namespace: NAMESPACE.to_owned(),
+        is_read_only: false,
+        lab,
     };
     let clock = Arc::new(SystemClock::start());
     let console = Console::open(client, clock, &options, |_| {}).await?;
@@ -67,9 +81,9 @@ pub(crate) fn scripted(cluster: &Cluster) -> Client {
 }
 
 /// A world of the sandbox: a Cluster on some machines, and a machine whose BMC refuses the login.
-pub(crate) async fn sandbox(hosts: u32) -> Result<World> {
+pub(crate) async fn sandbox(hosts: u32) -> Result<Arc<World>> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
-    let world = World::start(&Setup::faster(1, clock, 60))?;
+    let world = Arc::new(World::start(&Setup::faster(1, clock, 60))?);
     for number in 1..=hosts {
         let labels = json!({ "rack": format!("r{}", number.div_ceil(2)), "zone": if number % 2 == 0 { "north" } else { "south" } });
         world.add_host(number, &labels).await?;
@@ -106,6 +120,12 @@ fn hosts(cluster: &Cluster) -> Api<DynamicObject> {
     let kind = GroupVersionKind::gvk("metal3.io", "v1alpha1", "BareMetalHost");
     let resource = ApiResource::from_gvk_with_plural(&kind, "baremetalhosts");
     Api::namespaced_with(cluster.client("admin"), NAMESPACE, &resource)
+}
+
+/// A host as it is.
+pub(crate) async fn get(world: &World, name: &str) -> Result<Value> {
+    let host = hosts(&world.cluster).get(name).await?;
+    Ok(serde_json::to_value(host)?)
 }
 
 async fn create(cluster: &Cluster, name: &str, labels: Value, status: Value) -> Result<()> {

@@ -1,0 +1,52 @@
+// Buttons for what a viewer may do, each with its consequence before it is done.
+
+import { el, fill } from "./dom.js";
+import { post } from "./server.js";
+
+// `host`: the document that the page shows. `done`: called with the answer.
+export function button(host, one, done) {
+  return el("button", { type: "button", class: one.harms ? "act harms" : "act", "data-action": one.action, "aria-haspopup": "dialog", onclick: () => ask(host, one, done) }, one.what);
+}
+
+// The dialog is outside of the page's content, which is drawn again with each change.
+function ask({ namespace, name, uid }, one, done) {
+  const before = document.activeElement;
+  const said = el("p", { class: "said", role: "status" });
+  const typed = el("input", { id: "typed", type: "text", autocomplete: "off", spellcheck: "false" });
+  const go = el("button", { type: "button", class: one.harms ? "harms" : "", "data-go": true, onclick: () => act() }, one.what);
+  const stop = el("button", { type: "button", onclick: () => dialog.close() }, "Cancel");
+  const dialog = el("dialog", { "aria-labelledby": "asked" },
+    el("h2", { id: "asked" }, `${one.what}: ${name}`),
+    el("p", {}, `${one.consequence[0].toUpperCase()}${one.consequence.slice(1)}.`),
+    one.command && el("p", {}, el("code", {}, one.command)),
+    one.harms && el("p", {}, el("label", { for: "typed" }, `Type ${name} to confirm`), typed),
+    said, el("div", { class: "choice" }, stop, go));
+  const check = () => (go.disabled = one.harms && typed.value !== name);
+  typed.addEventListener("input", check);
+  typed.addEventListener("keydown", (event) => event.key === "Enter" && !go.disabled && act());
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    before?.isConnected && before.focus();
+  });
+
+  async function act() {
+    go.disabled = true;
+    fill(said, "Asking the API server …");
+    let answer;
+    try {
+      answer = await post("/api/act", { namespace, name, uid: uid ?? "", action: one.action, typed: typed.value });
+    } catch {
+      answer = { done: false, text: "The console did not answer, and it is not known whether this was done. The page shows it once it is known." };
+    }
+    done(answer);
+    if (answer.done) return dialog.close();
+    said.className = "said failed";
+    fill(said, answer.text);
+    check();
+  }
+
+  document.body.append(dialog);
+  check();
+  dialog.showModal();
+  (one.harms ? typed : stop).focus();
+}
