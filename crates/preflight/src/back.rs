@@ -268,7 +268,7 @@ fn firmware(objects: &Objects) -> Vec<Finding> {
             (false, false) => "HostFirmwareSettings and no HostFirmwareComponents",
         };
         let what = format!(
-            "has no {missing}: this program creates none, and a Go manager creates them when it registers or inspects a host"
+            "has no {missing}: this program creates none, and a Go manager creates them at its first look at the host"
         );
         Some(Finding::new(Decision::Go, name, what, "").row("firmware-settings-on-demand"))
     };
@@ -312,7 +312,8 @@ fn open_updates(objects: &Objects) -> Vec<Finding> {
         .filter(|(_, object)| is_open(object));
     let finding = |(name, _)| {
         let what = "updates of its firmware are ordered and have not ended; a Go manager takes them for made, also those that fail";
-        let cure = "wait until the host is available, or take them off status.updates";
+        let cure =
+            "wait until their condition Updating is False, while this program runs, or take them off status.updates";
         Finding::new(Decision::Wait, name, what, cure).row("firmware-order-recorded")
     };
     open.map(finding).collect()

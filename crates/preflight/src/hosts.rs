@@ -8,7 +8,7 @@ use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::kind::Kind as _;
 use metal3_api::meta::ConditionStatus;
 use metal3_api::metal3::v1alpha1::{
-    BareMetalHost, HostFirmwareComponents, HostFirmwareSettings, OperationalStatus, ProvisioningState,
+    BareMetalHost, ErrorType, HostFirmwareComponents, HostFirmwareSettings, OperationalStatus, ProvisioningState,
 };
 
 use crate::facts::{Direction, Facts};
@@ -37,6 +37,8 @@ const BACK: &[Rule] = &[
     back::external,
     back::unprepared,
     back::moved,
+    back::servicing,
+    back::unserviced,
     in_flight,
     failed,
 ];
@@ -135,7 +137,8 @@ fn each(facts: &Facts, found: impl Fn(&Host<'_>) -> Vec<Finding>) -> Vec<Finding
 
 fn servicing(host: &Host<'_>) -> Option<Finding> {
     let is_serviced = host.object.status.operational_status == OperationalStatus::Servicing;
-    let what = "is serviced; a service that has begun runs to its end, and no further one begins";
+    let what = "is serviced; a service that has begun runs to its end, and a further one begins at a requested reboot only, if a HostUpdatePolicy \
+                allows it";
     let cure = "wait until its operationalStatus is OK";
     is_serviced.then(|| host.finding(Decision::Wait, what, cure).row("host-service-ended"))
 }
@@ -154,7 +157,7 @@ fn setting_is_invalid(host: &Host<'_>) -> Option<Finding> {
 fn setting_is_pending(host: &Host<'_>) -> Option<Finding> {
     let (_, name) = host.name.split_once(' ')?;
     let what = "has a firmware setting that is not applied yet; this program applies it when it prepares the host, at once if that \
-                is available, and never to a machine in use";
+                is available, and to a machine in use at its next requested reboot only, if its HostUpdatePolicy allows that";
     let is_pending = host.firmware.settings.contains(name) && !host.firmware.invalid.contains(name);
     is_pending.then(|| host.finding(Decision::Go, what, "").row("firmware-settings-on-demand"))
 }
@@ -163,7 +166,7 @@ fn setting_is_pending(host: &Host<'_>) -> Option<Finding> {
 fn update_is_pending(host: &Host<'_>) -> Option<Finding> {
     let (_, name) = host.name.split_once(' ')?;
     let what = "has a firmware update that is not installed yet; this program makes it when it prepares the host, at once if that is \
-                available, and never to a machine in use";
+                available, and for a machine in use at its next requested reboot only, if its HostUpdatePolicy allows that";
     let is_pending = host.firmware.updates.contains(name);
     is_pending.then(|| {
         host.finding(Decision::Go, what, "")
@@ -208,8 +211,13 @@ fn moving(host: &Host<'_>) -> Option<Finding> {
 
 fn failed(host: &Host<'_>) -> Option<Finding> {
     let kind = host.error()?;
-    if host.is_back() && back::withheld(host).is_some() {
+    if host.is_back() && (back::withheld(host).is_some() || back::unserviced(host).is_some()) {
         return None;
+    }
+    if host.object.status.error_type == Some(ErrorType::Servicing) {
+        let what = "has a servicing error; this program ends the service that failed, starts the system, and repeats the service at the next \
+                    requested reboot, if its HostUpdatePolicy allows that";
+        return Some(host.finding(Decision::Go, what, "").row("host-service-ended"));
     }
     let article = if kind.starts_with(['i', 'e']) { "an" } else { "a" };
     let what = format!("has {article} {kind}; it is retried by either manager");

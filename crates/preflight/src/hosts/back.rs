@@ -1,7 +1,7 @@
 //! What only this program keeps from happening to a host: a Go manager erases it, powers it or offers it at once.
 
 use metal3_api::meta::{Condition, ConditionStatus};
-use metal3_api::metal3::v1alpha1::{BareMetalHost, CustomDeploy, ProvisioningState};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, CustomDeploy, ErrorType, OperationalStatus, ProvisioningState};
 
 use super::{Host, moving};
 use crate::finding::{Decision, Finding};
@@ -81,6 +81,22 @@ pub(super) fn unprepared(host: &Host<'_>) -> Option<Finding> {
         "has a firmware setting that its machine cannot have; a Go manager makes it available without its settings";
     let cure = "see the condition Valid of its HostFirmwareSettings, and correct spec.settings before the switch";
     is_waiting.then(|| host.finding(Decision::No, what, cure).row("firmware-settings-spelling"))
+}
+
+/// A service that has not ended.
+pub(super) fn servicing(host: &Host<'_>) -> Option<Finding> {
+    let is_serviced = host.object.status.operational_status == OperationalStatus::Servicing;
+    let what = "is serviced; a Go manager may service it again when that has ended, which reboots the running machine";
+    let cure = "wait until its operationalStatus is OK";
+    is_serviced.then(|| host.finding(Decision::Wait, what, cure).row("host-service-ended"))
+}
+
+/// A service that failed, of which a Go manager makes a reboot that none asked for.
+pub(super) fn unserviced(host: &Host<'_>) -> Option<Finding> {
+    let is_failed = host.object.status.error_type == Some(ErrorType::Servicing);
+    let what = "has a servicing error; a Go manager services the running machine at once, which reboots it";
+    let cure = "wait until its system runs, which clears the error, or take what is asked of its firmware back";
+    is_failed.then(|| host.finding(Decision::Wait, what, cure).row("host-service-ended"))
 }
 
 /// A Go manager takes a saved status over without the guards of this program.

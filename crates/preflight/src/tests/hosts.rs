@@ -297,6 +297,39 @@ fn way_back_is_not_refused_for_an_error_that_erases_nothing() {
     }
 }
 
+/// A Go manager services a running machine with either, which reboots it.
+#[test]
+fn way_back_waits_for_the_end_of_a_service_and_of_its_error() {
+    let servicing = json!({ "operationalStatus": "servicing" });
+    let failed =
+        json!({ "operationalStatus": "error", "errorType": "servicing error", "errorCount": 1, "errorMessage": "m" });
+    for (status, part) in [
+        (servicing, "is serviced; a Go manager may service it again"),
+        (
+            failed.clone(),
+            "has a servicing error; a Go manager services the running machine at once",
+        ),
+    ] {
+        let serviced = host("provisioned", json!({ "status": status }));
+        let found = about(
+            back::<BareMetalHost>(Series::new(1, 14), serviced),
+            "BareMetalHost lab/a",
+        );
+        let waits = found.iter().filter(|(decision, _)| *decision == Decision::Wait);
+        let texts: Vec<&String> = waits.map(|(_, text)| text).collect();
+        assert!(texts.len() == 1 && texts[0].contains(part), "{found:?}");
+    }
+    let found = about(
+        forward::<BareMetalHost>(host("provisioned", json!({ "status": failed }))),
+        "BareMetalHost lab/a",
+    );
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].0 == Decision::Go && !found[0].1.contains("either manager"),
+        "{found:?}"
+    );
+}
+
 #[test]
 fn way_back_is_refused_for_a_running_machine_that_a_go_manager_would_inspect() {
     for (state, is_external, stops) in [
