@@ -46,7 +46,9 @@ pub(crate) fn require_settings(planner: &mut Planner<'_>) -> PlanResult<()> {
     );
     let is_owned = bios::owned(settings, planner.host()).is_none();
     // The program may have ended between the end of the preparation and its report, or the policy was changed.
-    let is_left = bios::is_reported_otherwise(settings, when(planner, planner.state()));
+    let when = when(planner, planner.state());
+    let lacks_failure = when == When::Rebooted && bios::lacks_failure(settings, planner.host());
+    let is_left = lacks_failure || bios::is_reported_otherwise(settings, when);
     if is_unread && is_owned && (is_left || !bios::is_current(settings, node)) {
         return Err(Decision::read(Read::ReportedBios));
     }

@@ -83,7 +83,7 @@ pub(crate) fn begin_service(status: &mut BareMetalHostStatus) {
     }
 }
 
-/// Ends the record of a service: this manager starts none.
+/// Ends the record of a service.
 pub(crate) fn end_service(status: &mut BareMetalHostStatus) {
     clear_kind(status, ErrorType::Servicing);
     if status.operational_status == OperationalStatus::Servicing {

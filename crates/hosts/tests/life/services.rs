@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kube::api::{DeleteParams, Patch, PatchParams};
 use metal3_api::metal3::v1alpha1::{
-    BareMetalHost, ErrorType, HostFirmwareComponents, HostFirmwareSettings, HostUpdatePolicy, OperationalStatus,
+    BareMetalHost, HostFirmwareComponents, HostFirmwareSettings, HostUpdatePolicy, OperationalStatus,
 };
 use metal3_sim_bmc::fault::Fault;
 use metal3_sim_faults::{Fault as Lost, Plan, Rule};
@@ -192,7 +192,7 @@ async fn updates_are_made_at_a_requested_reboot_and_recorded() {
     assert_eq!(env.machine(1, |machine| machine.flashed.len()), 1, "they are made once");
 }
 
-/// Its system runs meanwhile, and the user sees what failed.
+/// Its system runs meanwhile, and the user sees what failed. A Go manager would service a running machine with the error at once.
 #[tokio::test(start_paused = true)]
 async fn service_that_fails_ends_and_is_repeated_at_the_next_reboot() {
     let env = running().await;
@@ -208,11 +208,13 @@ async fn service_that_fails_ends_and_is_repeated_at_the_next_reboot() {
     assert_eq!(services(&env), 1, "no reboot was requested since");
     let host = env.get(1).await.unwrap();
     assert!(runs(Some(&host)), "{host:?}");
-    assert_eq!(host.status.error_type, Some(ErrorType::Servicing));
+    assert_eq!((host.status.error_type, host.status.error_count), (None, 0));
+    let reported = message(&env).await;
     assert!(
-        host.status.error_message.contains("disk does not answer"),
-        "{}",
-        host.status.error_message
+        reported.starts_with("True ProcTurboMode: the last service failed (")
+            && reported.contains("disk does not answer")
+            && reported.ends_with("; applied when the host is rebooted the next time, as its HostUpdatePolicy allows"),
+        "{reported}"
     );
     env.set_faults(1, &[]);
     rebooted(&env).await;
@@ -228,12 +230,13 @@ async fn failure_is_not_shown_any_more_when_what_failed_is_taken_back() {
     ask_update(&env).await;
     env.machine(1, |machine| machine.firmware_updates = FirmwareUpdates::Fail);
     rebooted(&env).await;
-    let failed = env.get(1).await.unwrap();
-    assert!(
-        failed.status.error_message.contains("bios"),
-        "{}",
-        failed.status.error_message
-    );
+    let components = env.api::<HostFirmwareComponents>().get(&name(1)).await.unwrap();
+    let failed = components
+        .status
+        .conditions
+        .iter()
+        .any(|one| one.reason == "UpdateFailed" && one.message.contains("bios"));
+    assert!(failed, "{:?}", components.status.conditions);
     let api = env.api::<HostUpdatePolicy>();
     api.delete(&name(1), &DeleteParams::default()).await.unwrap();
     sleep(Duration::from_mins(5)).await;

@@ -16,7 +16,7 @@ use metal3_ironic::model::hardware::BiosSetting;
 use serde_json::{Map, Value, json};
 
 pub use super::reported::{When, is_changed_since_report, is_current};
-pub use report::{Report, is_change_reported, is_reported_otherwise, owned, status};
+pub use report::{Report, is_change_reported, is_reported_otherwise, lacks_failure, owned, status};
 pub use schema::firmware_schema;
 use text::{invalid_text, names_text};
 pub use text::{is_of_settings, is_still_reported, still_reported_text, unusable_text};

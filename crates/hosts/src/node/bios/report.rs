@@ -2,14 +2,17 @@
 
 use metal3_api::meta::{Condition, ConditionStatus, Time};
 use metal3_api::metal3::v1alpha1::{
-    AttributeType, BareMetalHost, HostFirmwareSettings, HostFirmwareSettingsStatus, SchemaReference, is_password,
+    AttributeType, BareMetalHost, ErrorType, HostFirmwareSettings, HostFirmwareSettingsStatus, SchemaReference,
+    is_password,
 };
 use metal3_domain::uri::public_text;
 use metal3_ironic::model::hardware::BiosSetting;
 use metal3_ironic::model::node::Node;
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 
-use super::super::reported::{CHANGE_DETECTED, VALID, When, changed_at, condition, is_current, owners};
+use super::super::reported::{
+    CHANGE_DETECTED, VALID, When, changed_at, condition, is_changed_since_report, is_current, owners,
+};
 use super::{Change, change, invalid_text, names_text, schema, text_of};
 use crate::names::settings_reason::{CONFIGURATION_ERROR, SUCCESS};
 
@@ -17,6 +20,10 @@ use crate::names::settings_reason::{CONFIGURATION_ERROR, SUCCESS};
 const APPLIED_NOW: &str = "applied while the host is prepared";
 /// The same of a running machine that is serviced.
 const APPLIED_AT_REBOOT: &str = "applied when the host is rebooted the next time, as its HostUpdatePolicy allows";
+/// Before the reason, in the message of settings whose last service failed.
+const FAILED: &str = "the last service failed (";
+/// The longest reason in a message, in characters.
+const LONGEST_REASON: usize = 300;
 /// As in the Go manager.
 const INVALID: &str = "Invalid BIOS setting";
 
@@ -50,6 +57,15 @@ pub fn is_reported_otherwise(object: &HostFirmwareSettings, when: When) -> bool 
     })
 }
 
+/// Whether a service of these settings failed, and their report does not say so yet.
+#[must_use]
+pub fn lacks_failure(object: &HostFirmwareSettings, host: &BareMetalHost) -> bool {
+    let has_reason = |condition: &Condition| condition.message.contains(FAILED);
+    host.status.error_type == Some(ErrorType::Servicing)
+        && is_change_reported(object)
+        && condition(object, CHANGE_DETECTED).is_some_and(|condition| !has_reason(condition))
+}
+
 /// Whether a current status says that settings are to be changed, and can be.
 #[must_use]
 pub fn is_change_reported(object: &HostFirmwareSettings) -> bool {
@@ -72,7 +88,11 @@ pub fn status(
         name: schema::name(settings),
     });
     let mut warning = None;
-    for (statement, message) in [detected(&change, when), valid(&change, settings.is_empty())] {
+    let failure = failure(object, host).filter(|_| when == When::Rebooted);
+    for (statement, message) in [
+        detected(&change, when, failure.as_deref()),
+        valid(&change, settings.is_empty()),
+    ] {
         let mut condition = statement.standard(object.metadata.generation, now);
         condition.message = public_text(&message);
         let (is_warning, message) = (
@@ -102,7 +122,18 @@ fn shown(setting: &BiosSetting) -> Option<(String, String)> {
 /// A condition and its message: also one that is true has one.
 type Statement = (ConditionBuilder, String);
 
-fn detected(change: &Change, when: When) -> Statement {
+/// Why the last service of the settings failed: the error of the host, or what the last report has of one.
+fn failure(object: &HostFirmwareSettings, host: &BareMetalHost) -> Option<String> {
+    if host.status.error_type == Some(ErrorType::Servicing) {
+        return Some(host.status.error_message.chars().take(LONGEST_REASON).collect());
+    }
+    let recorded = condition(object, CHANGE_DETECTED).filter(|_| !is_changed_since_report(object))?;
+    let (_, rest) = recorded.message.split_once(FAILED)?;
+    let end = rest.rfind(&format!("); {APPLIED_AT_REBOOT}"))?;
+    rest.get(..end).map(str::to_owned)
+}
+
+fn detected(change: &Change, when: When, failure: Option<&str>) -> Statement {
     if change.is_none() {
         let none = ConditionBuilder::mark_false(CHANGE_DETECTED, SUCCESS, Severity::Info, "");
         return (none, String::new());
@@ -117,7 +148,11 @@ fn detected(change: &Change, when: When) -> Statement {
         When::Rebooted => APPLIED_AT_REBOOT,
         When::Prepared => "applied when the host is prepared the next time",
     };
-    let message = format!("{}: {when}", names_text(&names));
+    let names = names_text(&names);
+    let message = match failure.filter(|_| change.invalid.is_empty()) {
+        Some(failure) => format!("{names}: {FAILED}{failure}); {when}"),
+        None => format!("{names}: {when}"),
+    };
     (ConditionBuilder::mark_true(CHANGE_DETECTED, SUCCESS), message)
 }
 

@@ -170,7 +170,7 @@ fn tear_down(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     Ok(Decision::Wait(wait::on_node("Ironic is removing the deployment")))
 }
 
-/// The same for a node that another manager services or serviced.
+/// The same for a node that is serviced, or was.
 fn tear_down_serviced(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     let is_own_fault = node.fault.as_deref() == Some(SERVICE_FAULT);
     match &node.provision_state {

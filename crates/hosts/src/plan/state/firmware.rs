@@ -152,8 +152,10 @@ pub(super) fn settle_service(planner: &mut Planner<'_>, node: &Node) -> PlanResu
     let Some(object) = planner.facts.firmware_components.present().copied() else {
         return Ok(());
     };
-    // A service of another client is left to it. What cannot be recorded keeps no machine off.
-    if !Order::of(object).is_open() || planner.facts.is_firmware_status_refused {
+    // A service of another client is left to it, but not that of the manager before this process. What cannot be recorded keeps no
+    // machine off.
+    let is_taken_over = Order::of(object).is_open() || planner.facts.began_elsewhere;
+    if !is_taken_over || planner.facts.is_firmware_status_refused {
         return Ok(());
     }
     firmware_order::settle(planner, node, object)

@@ -168,12 +168,14 @@ fn begun_elsewhere(planner: &Planner<'_>, node: &Node, object: &HostFirmwareComp
     })
 }
 
-/// What a Go manager recorded counts as made unless a preparation failed that it may belong to: it records updates when it begins
-/// with them.
+/// What a Go manager recorded counts as made unless a preparation or a service failed that it may belong to: it records updates when it
+/// begins with them.
 fn taken_over(planner: &Planner<'_>, node: &Node, object: &HostFirmwareComponents) -> Changed {
     let recorded = planner.recorded_error(ErrorType::Preparation);
+    let recorded = recorded.or_else(|| planner.recorded_error(ErrorType::Servicing));
     let is_of_operation = |message: &&str| !is_of_firmware(message) && !firmware::is_of_updates(message);
-    let has_failed = node.provision_state == S::CleanFailed || recorded.filter(is_of_operation).is_some();
+    let is_failed = matches!(node.provision_state, S::CleanFailed | S::ServiceFailed);
+    let has_failed = is_failed || recorded.filter(is_of_operation).is_some();
     let doubtful = firmware::of_others(object, node);
     let may_have_failed = planner.facts.began_elsewhere && has_failed && !doubtful.is_empty();
     may_have_failed.then(|| firmware::with_failure(object, &doubtful, planner.facts.now))

@@ -42,6 +42,10 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
     }
     let node = ensure_registered(planner)?;
     match &node.provision_state {
+        // The BMC writes firmware, which a power-off would cut.
+        S::ServiceWait if !node.firmware_left().is_empty() => {
+            return Ok(Decision::Wait(wait::on_node("Ironic is servicing the machine")));
+        }
         S::InspectWait | S::ServiceWait => return abort(planner, node),
         S::CleanWait => return wait_for_cleaning(planner, node),
         S::Inspecting | S::Cleaning | S::Deleting | S::Deploying | S::Adopting | S::Servicing | S::Verifying => {

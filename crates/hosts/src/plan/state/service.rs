@@ -7,7 +7,7 @@
 use metal3_api::metal3::v1alpha1::{ErrorType, FirmwareUpdate};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
-use metal3_ironic::model::state::ProvisionState as S;
+use metal3_ironic::model::state::{PowerState, ProvisionState as S};
 use metal3_runtime::plan::{Observed, UnknownReason};
 
 use super::shared::{SERVICE_FAULT, abort, end_own_maintenance, failure_reason, wait_for_service};
@@ -208,7 +208,7 @@ pub(super) fn failed(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
         return end_failed_service(planner, node);
     }
     if is_repeated && planner.recorded_error(ErrorType::Servicing).is_none() {
-        // It is shown until the next reboot repeats the service.
+        // It is shown until the system runs.
         let failure = Failure::retryable(ErrorType::Servicing, failure_message(planner, node)?);
         status::record_failure(&mut planner.draft.status, &failure);
         planner.record_warning(event_reason(ErrorType::Servicing), failure.message);
@@ -218,11 +218,13 @@ pub(super) fn failed(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     abort(planner, node)
 }
 
-/// Ends the record of a service. Its failure stays while the next reboot repeats it.
+/// Ends the record of a service. Its failure stays until the system runs again: the reports about settings and updates have it then. A Go
+/// manager would service a running machine with that error at once, which reboots it.
 pub(super) fn end(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
     updates::settle_service(planner, node)?;
     let has_failed = planner.recorded_error(ErrorType::Servicing).is_some();
-    if !has_failed || !is_left(planner, node) {
+    let is_running = node.power_state == Some(PowerState::On);
+    if !has_failed || is_running || !is_left(planner, node) {
         status::end_service(&mut planner.draft.status);
     }
     Ok(())

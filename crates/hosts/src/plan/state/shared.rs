@@ -170,7 +170,7 @@ pub(super) fn abort(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     request_transition(planner, node, Transition::Abort)
 }
 
-/// Shows a service of an active node, and waits for its end. Another manager or an operator of Ironic started it.
+/// Shows a service of an active node, and waits for its end.
 pub(super) fn wait_for_service(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
     if node.provision_state == S::ServiceWait {
         require_operable(planner, node)?;

@@ -330,6 +330,10 @@ pub(super) fn deletion() -> Vec<Row> {
             .live()
             .row("a service waits", "requests abort, waits for the node"),
         powering_off()
+            .node_with("service wait", with(on(), json!({ "driver_internal_info": { "redfish_fw_updates": [{ "component": "bios", "url": "http://f/1" }] } })))
+            .live()
+            .row("the BMC writes firmware", "waits for the node"),
+        powering_off()
             .node_with("servicing", on())
             .row("a service runs", "waits for the node"),
         deleting()

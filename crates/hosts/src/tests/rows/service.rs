@@ -36,6 +36,13 @@ impl Fixture {
         self.settings(json!({ "Mode": "bios" }), reported())
     }
 
+    /// The same after a service that failed, as their report says.
+    fn has_failed_before(self) -> Self {
+        let at_reboot = AT_REBOOT.trim_start_matches("Mode: ");
+        let message = format!("Mode: the last service failed (Timeout); {at_reboot}");
+        self.settings(json!({ "Mode": "bios" }), reported_as(&message))
+    }
+
     /// All that a service depends on was read in this reconcile.
     fn all_live(self) -> Self {
         self.live().with(|fixture| {
@@ -155,6 +162,10 @@ pub(super) fn begins() -> Vec<Row> {
             .row("a machine that is never off", "reads ReportedBios, replan"),
         asked()
             .status(failing("servicing error", "Timeout", 1))
+            .row("the last service failed, which its report lacks", "reads ReportedBios, replan"),
+        asked()
+            .has_failed_before()
+            .status(failing("servicing error", "Timeout", 1))
             .row("the last service failed", starts),
         asked().machine_reports("Uefi").serviced(CleaningProgress::Begun).row(
             "the machine did not take the value",
@@ -220,6 +231,7 @@ pub(super) fn follows() -> Vec<Row> {
     };
     let recorded = || {
         has_failed()
+            .has_failed_before()
             .status(failing("servicing error", "Timeout", 1))
             .with(|fixture| fixture.now = at(7200))
     };
@@ -260,10 +272,10 @@ pub(super) fn follows() -> Vec<Row> {
             .row("deprovisioned while the BMC writes firmware", "writes the status, waits for the node"),
         host()
             .policy(at_reboots())
-            .settings(json!({ "Mode": "bios" }), reported())
+            .has_failed_before()
             .status(failing("servicing error", "Timeout", 1))
             .node_with("active", on())
-            .row("ended after a failure", "settled"),
+            .row("ended after a failure, and the system runs", "writes the status, error cleared, settled"),
         host()
             .status(failing("servicing error", "Timeout", 1))
             .node_with("active", on())

@@ -49,7 +49,7 @@ pub(super) struct InFlight {
     pub(super) turbo: &'static str,
     /// The new version of its BIOS.
     pub(super) firmware: String,
-    /// The new setting of the BIOS of a running machine, where the Go manager was asked for a service: this program begins none.
+    /// The new setting of the BIOS of a running machine, where the Go manager is asked for a service.
     pub(super) serviced: Option<&'static str>,
     /// The machine of a worker whose Node stopped answering; known when it did.
     pub(super) remediated: Option<u64>,

@@ -1,10 +1,10 @@
 //! What became of an order to update the firmware.
 
 use chrono::TimeDelta;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::Row;
-use super::super::given::{failing, preparing};
+use super::super::given::{failing, preparing, provisioned};
 use super::{CHANGED, LATER, URL, asked, at_rest, cleaned, condition, failed, made, open_on, recorded, update};
 use crate::facts::CleaningProgress;
 use crate::node::firmware::Files;
@@ -164,6 +164,17 @@ fn lost() -> Vec<Row> {
     ]
 }
 
+/// The node of a service with the update.
+fn serviced() -> Value {
+    let mut node = cleaned(URL);
+    if let Some(info) = node.pointer_mut("/driver_internal_info").and_then(Value::as_object_mut)
+        && let Some(steps) = info.remove("clean_steps")
+    {
+        info.insert("service_steps".to_owned(), steps);
+    }
+    node
+}
+
 fn taken_over() -> Vec<Row> {
     let elsewhere = |fixture: Fixture| fixture.with(|fixture| fixture.began_elsewhere = true);
     let recorded = |conditions| preparing().components(update(URL), update(URL), conditions);
@@ -188,5 +199,24 @@ fn taken_over() -> Vec<Row> {
                 .status(failing("preparation error", "Clean step failed", 1)),
         )
         .row("a Go manager failed, and recorded it", "records UpdateFailed, replan"),
+        elsewhere(
+            provisioned()
+                .components(update(URL), update(URL), Vec::new())
+                .node_with("service failed", failed()),
+        )
+        .row("the service of a Go manager failed", "records UpdateFailed, replan"),
+        elsewhere(
+            provisioned()
+                .components(update(URL), json!([]), Vec::new())
+                .node_with("service wait", serviced()),
+        )
+        .row(
+            "a Go manager ended before it recorded its service",
+            "records UpdateBegun, replan",
+        ),
+        provisioned()
+            .components(update(URL), json!([]), Vec::new())
+            .node_with("service wait", serviced())
+            .row("a service of another client", "writes the status, waits for the node"),
     ]
 }
