@@ -31,7 +31,7 @@ impl ApiServer {
             .install(&definitions())
             .map_err(|refusal| anyhow!("install the kinds: {refusal:?}"))?;
         admission::install(&cluster);
-        let http = HttpServer::open(&cluster, clock, definitions(), 0).await;
+        let http = HttpServer::open(&cluster, clock, 0).await;
         let mut tasks = JoinSet::new();
         tasks.spawn(async move { cluster.run_collector().await });
         Ok(Self {

@@ -20,7 +20,7 @@ use super::kubeconfig;
 use super::lab::Machines;
 use super::steps::apply_text;
 use super::variables::Variables;
-use super::world::{NAMESPACE, Setup, World, definitions};
+use super::world::{NAMESPACE, Setup, World};
 
 /// The objects of the reference cluster.
 const TEMPLATE: &str = include_str!("../../../e2e/scenarios/objects/cluster.yaml");
@@ -42,7 +42,7 @@ pub(super) async fn live(flags: &Flags) -> Result<bool> {
         flags.speed,
     ))?);
     admission::install(&world.cluster);
-    let serving = HttpServer::open(&world.cluster, &clock, definitions(), flags.port).await;
+    let serving = HttpServer::open(&world.cluster, &clock, flags.port).await;
     let serving = serving.context("--port: listen on loopback")?;
     kubeconfig::write(&flags.kubeconfig, serving.url())?;
     let console = open_console(&world, &clock).await?;
@@ -153,7 +153,7 @@ async fn open_workload(
     let Some(cluster) = at.and_then(|at| world.workloads.at(&at)) else {
         return Ok(None);
     };
-    let serving = HttpServer::open(&cluster, clock, Vec::new(), 0)
+    let serving = HttpServer::open(&cluster, clock, 0)
         .await
         .context("listen on loopback")?;
     let path: PathBuf = next_to.with_extension(format!("{CLUSTER}.kubeconfig"));

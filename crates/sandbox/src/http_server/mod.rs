@@ -14,7 +14,6 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderValue, Request, Response, StatusCode};
 use futures::{StreamExt as _, TryStreamExt as _};
-use metal3_api::crd::Definition;
 use metal3_domain::clock::Clock;
 use metal3_sim_cluster::{Cluster, Target};
 use serde_json::{Map, Value, json};
@@ -24,6 +23,8 @@ use tower::ServiceExt as _;
 
 use table::{Columns, Included, table};
 
+/// Where definitions are.
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 /// The largest response that is converted to a table.
 const LONGEST: usize = 64 << 20;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -38,23 +39,16 @@ pub(super) struct HttpServer {
 struct State {
     cluster: Cluster,
     clock: Arc<dyn Clock>,
-    kinds: Vec<Definition>,
 }
 
 impl HttpServer {
     /// Listens on a loopback port, any free one for 0. All clients are administrators.
-    pub(super) async fn open(
-        cluster: &Cluster,
-        clock: &Arc<dyn Clock>,
-        kinds: Vec<Definition>,
-        port: u16,
-    ) -> io::Result<Self> {
+    pub(super) async fn open(cluster: &Cluster, clock: &Arc<dyn Clock>, port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, port)).await?;
         let url = format!("http://{}", listener.local_addr()?);
         let state = Arc::new(State {
             cluster: cluster.clone(),
             clock: Arc::clone(clock),
-            kinds,
         });
         let router = Router::new().fallback(move |request: Request<Body>| answer(Arc::clone(&state), request));
         let mut tasks = JoinSet::new();
@@ -85,35 +79,47 @@ async fn answer(state: Arc<State>, mut request: Request<Body>) -> Response<Body>
         *broken.status_mut() = StatusCode::BAD_GATEWAY;
         return broken;
     };
-    match target.filter(|_| is_table && answer.status().is_success()) {
-        None => answer.map(Body::new),
-        Some(target) if is_watch => watched(state, (target, included), answer.map(Body::new)),
-        Some(target) => tabled(&state, (&target, included), answer.map(Body::new)).await,
+    let Some(target) = target.filter(|_| is_table && answer.status().is_success()) else {
+        return answer.map(Body::new);
+    };
+    let columns = state.columns(&target).await;
+    match is_watch {
+        true => watched(state, (columns, included), answer.map(Body::new)),
+        false => tabled(&state, (&columns, included), answer.map(Body::new)).await,
     }
 }
 
 impl State {
-    fn table(&self, (target, included): (&Target, Included), document: &Value) -> Value {
-        let kind = self
-            .kinds
-            .iter()
-            .find(|kind| kind.group == target.group && kind.plural == target.resource);
+    /// The columns of the objects of a request.
+    async fn columns(&self, target: &Target) -> Columns {
         if target.subresource == "scale" {
-            return table(Columns::BuiltIn(built_in::SCALE), document, self.clock.now(), included);
+            return Columns::BuiltIn(built_in::SCALE);
         }
-        let columns = Columns::of(kind, (&target.group, &target.version, &target.resource));
-        table(columns, document, self.clock.now(), included)
+        let definition = self.definition(target).await;
+        Columns::of(definition.as_ref(), (&target.group, &target.version, &target.resource))
+    }
+
+    /// The stored definition of a custom kind.
+    async fn definition(&self, target: &Target) -> Option<Value> {
+        let path = format!("{DEFINITIONS}/{}.{}", target.resource, target.group);
+        let request = Request::get(path).header(ACCEPT, JSON).body(Body::empty()).ok()?;
+        let answer = self.cluster.service("admin").oneshot(request).await.ok()?;
+        if !answer.status().is_success() {
+            return None;
+        }
+        let body = to_bytes(Body::new(answer.into_body()), LONGEST).await.ok()?;
+        serde_json::from_slice(&body).ok()
     }
 }
 
-async fn tabled(state: &State, target: (&Target, Included), answer: Response<Body>) -> Response<Body> {
+async fn tabled(state: &State, (columns, included): (&Columns, Included), answer: Response<Body>) -> Response<Body> {
     let body = to_bytes(answer.into_body(), LONGEST).await.unwrap_or_default();
     let document: Value = serde_json::from_slice(&body).unwrap_or_default();
-    json_of(&state.table(target, &document))
+    json_of(&table(columns, &document, state.clock.now(), included))
 }
 
 /// Converts each event of a watch to a table of its object.
-fn watched(state: Arc<State>, (target, included): (Target, Included), answer: Response<Body>) -> Response<Body> {
+fn watched(state: Arc<State>, (columns, included): (Columns, Included), answer: Response<Body>) -> Response<Body> {
     let (mut head, body) = answer.into_parts();
     head.headers.remove(CONTENT_LENGTH);
     let events = body.into_data_stream().map_ok(move |line| {
@@ -122,7 +128,7 @@ fn watched(state: Arc<State>, (target, included): (Target, Included), answer: Re
             return line;
         };
         if let Some(object) = event.get_mut("object") {
-            *object = state.table((&target, included), object);
+            *object = table(&columns, object, state.clock.now(), included);
         }
         Bytes::from(format!("{}\n", Value::Object(event)))
     });

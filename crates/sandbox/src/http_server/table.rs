@@ -1,41 +1,79 @@
 //! Converts objects to the Table format of `kubectl get`, with the columns of their kind.
 
 use chrono::{DateTime, Utc};
-use metal3_api::crd::{AGE, Column, Definition};
+use metal3_api::crd::AGE;
 use serde_json::{Map, Value, json};
 
 use super::built_in;
 
 /// The columns of a kind.
-#[derive(Clone, Copy)]
-pub(super) enum Columns<'a> {
+pub(super) enum Columns {
     /// Those of a version of a CRD.
-    Defined(&'a [Column]),
+    Defined(Vec<Stated>),
     /// Those of a built-in kind.
     BuiltIn(&'static [built_in::Column]),
 }
 
-impl<'a> Columns<'a> {
-    /// The columns of a version of a kind; the default is the age.
-    pub(super) fn of(definition: Option<&'a Definition>, (group, version, plural): (&str, &str, &str)) -> Self {
-        let of = definition.and_then(|kind| kind.versions.iter().find(|known| known.name == version));
-        let stated = of.map(|version| version.columns).unwrap_or_default();
-        match built_in::columns(group, plural).filter(|_| definition.is_none()) {
-            Some(columns) => Self::BuiltIn(columns),
-            None if stated.is_empty() => Self::Defined(&[AGE]),
-            None => Self::Defined(stated),
+/// A column of a CRD.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stated {
+    name: String,
+    kind: String,
+    description: String,
+    priority: i64,
+    path: String,
+}
+
+impl Stated {
+    /// The column of a stored definition.
+    fn read(column: &Value) -> Option<Self> {
+        let text = |name: &str| column.get(name).and_then(Value::as_str);
+        Some(Self {
+            name: text("name")?.to_owned(),
+            kind: text("type")?.to_owned(),
+            description: text("description").unwrap_or_default().to_owned(),
+            priority: column.get("priority").and_then(Value::as_i64).unwrap_or_default(),
+            path: text("jsonPath")?.to_owned(),
+        })
+    }
+
+    fn age() -> Self {
+        Self {
+            name: AGE.name.to_owned(),
+            kind: AGE.kind.to_owned(),
+            description: AGE.description.to_owned(),
+            priority: i64::from(AGE.priority),
+            path: AGE.path.to_owned(),
+        }
+    }
+}
+
+impl Columns {
+    /// The columns of a version of a kind by its stored definition; the default is the age.
+    pub(super) fn of(definition: Option<&Value>, (group, version, plural): (&str, &str, &str)) -> Self {
+        if let Some(columns) = built_in::columns(group, plural).filter(|_| definition.is_none()) {
+            return Self::BuiltIn(columns);
+        }
+        let versions = definition.and_then(|definition| definition.pointer("/spec/versions"));
+        let mut versions = versions.and_then(Value::as_array).into_iter().flatten();
+        let of = versions.find(|known| known.get("name").is_some_and(|name| name == version));
+        let stated = of.and_then(|version| version.get("additionalPrinterColumns")?.as_array());
+        let stated: Vec<Stated> = stated.into_iter().flatten().filter_map(Stated::read).collect();
+        match stated.is_empty() {
+            true => Self::Defined(vec![Stated::age()]),
+            false => Self::Defined(stated),
         }
     }
 
     /// Events have their name in the last column.
-    fn starts_with_name(self) -> bool {
+    fn starts_with_name(&self) -> bool {
         match self {
             Self::BuiltIn(columns) => columns.iter().all(|(heading, ..)| *heading != "Name"),
             Self::Defined(_) => true,
         }
     }
 
-    fn definitions(self) -> Vec<Value> {
+    fn definitions(&self) -> Vec<Value> {
         match self {
             Self::Defined(columns) => columns
                 .iter()
@@ -61,7 +99,7 @@ impl<'a> Columns<'a> {
         }
     }
 
-    fn cells(self, object: &Value, now: DateTime<Utc>) -> Vec<Value> {
+    fn cells(&self, object: &Value, now: DateTime<Utc>) -> Vec<Value> {
         match self {
             Self::Defined(columns) => columns.iter().map(|column| cell(column, object, now)).collect(),
             Self::BuiltIn(columns) => columns.iter().map(|(.., cell)| cell(object, now)).collect(),
@@ -89,7 +127,7 @@ impl Included {
 }
 
 /// A table of one object or of a list.
-pub(super) fn table(columns: Columns<'_>, document: &Value, now: DateTime<Utc>, included: Included) -> Value {
+pub(super) fn table(columns: &Columns, document: &Value, now: DateTime<Utc>, included: Included) -> Value {
     let items = document.get("items").and_then(Value::as_array);
     let row = |object: &Value| row(columns, object, now, included);
     let rows: Vec<Value> = match items {
@@ -111,7 +149,7 @@ pub(super) fn table(columns: Columns<'_>, document: &Value, now: DateTime<Utc>, 
     })
 }
 
-fn row(columns: Columns<'_>, object: &Value, now: DateTime<Utc>, included: Included) -> Value {
+fn row(columns: &Columns, object: &Value, now: DateTime<Utc>, included: Included) -> Value {
     let name = object.pointer("/metadata/name").cloned().unwrap_or_default();
     let name = columns.starts_with_name().then_some(name);
     let cells: Vec<Value> = name.into_iter().chain(columns.cells(object, now)).collect();
@@ -126,11 +164,11 @@ fn row(columns: Columns<'_>, object: &Value, now: DateTime<Utc>, included: Inclu
     json!({ "cells": cells, "object": part })
 }
 
-fn cell(column: &Column, object: &Value, now: DateTime<Utc>) -> Value {
-    let Some(found) = find(object, column.path) else {
+fn cell(column: &Stated, object: &Value, now: DateTime<Utc>) -> Value {
+    let Some(found) = find(object, &column.path) else {
         return Value::Null;
     };
-    match (column.kind, found) {
+    match (column.kind.as_str(), found) {
         ("date", Value::String(text)) => match DateTime::parse_from_rfc3339(text) {
             Ok(then) => age(now.signed_duration_since(then).num_seconds()).into(),
             Err(_) => "<unknown>".into(),
@@ -220,9 +258,9 @@ mod tests {
         let all = catalog::definitions();
         let kind = all.iter().find(|kind| kind.kind == "BareMetalHost").unwrap();
         let now = DateTime::from_timestamp(1_767_225_600 + 300, 0).unwrap();
-        let columns = Columns::of(Some(kind), ("metal3.io", "v1alpha1", "baremetalhosts"));
+        let columns = Columns::of(Some(&kind.manifest()), ("metal3.io", "v1alpha1", "baremetalhosts"));
         let list = json!({ "items": [host()], "metadata": { "resourceVersion": "9", "continue": "next" } });
-        let table = table(columns, &list, now, Included::Metadata);
+        let table = table(&columns, &list, now, Included::Metadata);
         let names = table["columnDefinitions"].as_array().unwrap().iter();
         let of = |heading: &str| {
             let place = names.clone().position(|column| column["name"] == heading).unwrap();
@@ -240,7 +278,7 @@ mod tests {
     fn a_kind_without_columns_has_its_age() {
         let now = DateTime::from_timestamp(1_767_225_600 + 61, 0).unwrap();
         let columns = Columns::of(None, ("example.org", "v1", "things"));
-        let table = table(columns, &host(), now, Included::None);
+        let table = table(&columns, &host(), now, Included::None);
         assert_eq!(table["rows"], json!([{ "cells": ["host-1", "61s"], "object": null }]));
     }
 
@@ -249,7 +287,7 @@ mod tests {
         let now = DateTime::from_timestamp(1_767_225_600 + 61, 0).unwrap();
         let row = |plural: &str, object: &Value| {
             let columns = Columns::of(None, ("", "v1", plural));
-            table(columns, object, now, Included::Object)["rows"][0].clone()
+            table(&columns, object, now, Included::Object)["rows"][0].clone()
         };
         let object = json!({ "metadata": { "name": "a" }, "data": { "x": "1" }, "binaryData": { "y": "" } });
         let found = row("configmaps", &object);

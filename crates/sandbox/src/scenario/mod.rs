@@ -27,7 +27,7 @@ use super::flags::Flags;
 use super::http_server::HttpServer;
 use super::kubeconfig;
 use super::steps::{Performed, Performer};
-use super::world::{Setup, definitions};
+use super::world::Setup;
 use pace::Pace;
 pub(super) use scripts::{Script, list};
 
@@ -60,7 +60,7 @@ pub(super) async fn play(flags: &Flags, script: &Script) -> Result<bool> {
     let pace = Pace::start(flags.speed);
     let performer = Performer::start(&setup, Box::new(scripts::objects)).await?;
     admission::install(&performer.world.cluster);
-    let serving = HttpServer::open(&performer.world.cluster, &clock, definitions(), flags.port).await;
+    let serving = HttpServer::open(&performer.world.cluster, &clock, flags.port).await;
     let serving = serving.context("--port: listen on loopback")?;
     kubeconfig::write(&flags.kubeconfig, serving.url())?;
     print_access(flags, serving.url());

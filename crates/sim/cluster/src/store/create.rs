@@ -127,11 +127,7 @@ impl Store {
                 unknown
             })
         });
-        let unknown_metadata = if shape.is_some() {
-            builtin::prune_metadata(body)
-        } else {
-            Vec::new()
-        };
+        let unknown_metadata = builtin::prune_metadata(body);
         if !call.kind.is_custom() {
             builtin::decode(shape, &call.kind.kind, body).map_err(|why| undecodable(call, body, &why))?;
         }

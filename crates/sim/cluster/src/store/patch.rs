@@ -72,7 +72,12 @@ impl Patch {
             Self::Merge(patch) => merge(&mut patched, patch),
             Self::Strategic(patch, table) => strategic::merge(as_map(&mut patched), patch, *table)?,
             Self::Json(steps) => {
+                let mut copied = 0;
                 for step in steps {
+                    copied += step.copied(&patched);
+                    if copied > MOST_COPIED {
+                        return Err(Refusal::patch_rejected());
+                    }
                     step.apply(&mut patched).ok_or_else(Refusal::patch_rejected)?;
                 }
             }
@@ -119,7 +124,17 @@ fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
+/// The bytes that all copies of a patch add.
+const MOST_COPIED: usize = 3 << 20;
+
 impl Step {
+    /// The bytes that the step copies.
+    fn copied(&self, object: &Value) -> usize {
+        let of = Some(object).filter(|_| self.op == "copy");
+        of.and_then(|object| get(object, &self.from))
+            .map_or(0, |value| value.to_string().len())
+    }
+
     fn read(step: &Value) -> Result<Self, Refusal> {
         let text = |name: &str| step.get(name).and_then(Value::as_str);
         let path = |name: &str| text(name).map(pointer);
@@ -214,5 +229,32 @@ fn remove(root: &mut Value, path: &[String]) -> Option<Value> {
             Some(items.remove(index))
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Each copy of a map into itself doubles it.
+    #[test]
+    fn patch_whose_copies_grow_without_end_is_rejected() {
+        let steps = |count: usize| {
+            let copies = (0..count).map(|number| {
+                let path = ["a".to_owned(), format!("c{number}")].to_vec();
+                Step {
+                    op: "copy".to_owned(),
+                    path,
+                    from: vec!["a".to_owned()],
+                    value: Value::Null,
+                }
+            });
+            Patch::Json(copies.collect())
+        };
+        let object = json!({ "a": { "text": "x".repeat(1_000) } });
+        assert!(steps(3).apply(&object).is_ok());
+        assert_eq!(steps(40).apply(&object).unwrap_err().code, 422);
     }
 }

@@ -77,7 +77,13 @@ impl FieldTest {
         for name in &self.path {
             at = at.and_then(|value| value.get(name));
         }
-        (at.and_then(Value::as_str).unwrap_or_default() == self.value) == self.equal
+        let found = match at {
+            Some(Value::Bool(found)) => found.to_string(),
+            // The only field that is not a text is one that is false by default.
+            None if self.path.last().is_some_and(|name| name == "unschedulable") => "false".to_owned(),
+            other => other.and_then(Value::as_str).unwrap_or_default().to_owned(),
+        };
+        (found == self.value) == self.equal
     }
 }
 

@@ -210,14 +210,48 @@ const METADATA: [&str; 15] = [
     "uid",
 ];
 
-/// Removes unknown members of metadata, and returns their paths.
+/// The members of an item of these lists in metadata.
+const ITEMS: [(&str, &[&str]); 2] = [
+    (
+        "managedFields",
+        &[
+            "apiVersion",
+            "fieldsType",
+            "fieldsV1",
+            "manager",
+            "operation",
+            "subresource",
+            "time",
+        ],
+    ),
+    (
+        "ownerReferences",
+        &["apiVersion", "blockOwnerDeletion", "controller", "kind", "name", "uid"],
+    ),
+];
+
+/// Removes unknown members of metadata and of the items of its lists, and returns their paths.
 pub(super) fn prune_metadata(body: &mut Value) -> Vec<String> {
     let Some(Value::Object(metadata)) = body.get_mut("metadata") else {
         return Vec::new();
     };
-    let unknown = metadata.keys().filter(|name| !METADATA.contains(&name.as_str()));
-    let unknown: Vec<String> = unknown.map(|name| format!("metadata.{name}")).collect();
-    metadata.retain(|name, _| METADATA.contains(&name.as_str()));
+    let mut unknown = removed(metadata, &METADATA, "metadata");
+    for (list, known) in ITEMS {
+        let items = metadata.get_mut(list).and_then(Value::as_array_mut);
+        for (number, item) in items.into_iter().flatten().enumerate() {
+            if let Some(item) = item.as_object_mut() {
+                unknown.extend(removed(item, known, &format!("metadata.{list}[{number}]")));
+            }
+        }
+    }
+    unknown
+}
+
+/// Removes all but the known members, and returns the paths of the others.
+fn removed(object: &mut Map<String, Value>, known: &[&str], path: &str) -> Vec<String> {
+    let unknown = object.keys().filter(|name| !known.contains(&name.as_str()));
+    let unknown = unknown.map(|name| format!("{path}.{name}")).collect();
+    object.retain(|name, _| known.contains(&name.as_str()));
     unknown
 }
 
@@ -295,4 +329,24 @@ fn event_error(event: &Value) -> Option<FieldError> {
     let detail = "does not match event.namespace";
     (home != object::text(event, "namespace"))
         .then(|| FieldError::invalid("involvedObject.namespace", involved, detail))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_members_of_metadata_and_of_its_lists_are_removed_and_named() {
+        let owner = json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "u", "bogus": 1 });
+        let mut body = json!({ "metadata": { "name": "a", "label": {}, "ownerReferences": [owner], "managedFields": [{ "x": 1 }] } });
+        let expected = [
+            "metadata.label",
+            "metadata.managedFields[0].x",
+            "metadata.ownerReferences[0].bogus",
+        ];
+        assert_eq!(prune_metadata(&mut body), expected);
+        let owner = json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "u" });
+        let left = json!({ "metadata": { "name": "a", "ownerReferences": [owner], "managedFields": [{}] } });
+        assert_eq!(body, left);
+    }
 }
