@@ -191,14 +191,32 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::send`].
-    pub async fn send_with<T>(&self, _permit: &SendPermit, call: &Call<T>) -> Result<Response<T>, Error> {
+    pub async fn send_with<T>(&self, permit: &SendPermit, call: &Call<T>) -> Result<Response<T>, Error> {
+        self.send_with_reader(permit, call, |body| call.decode(body)).await
+    }
+
+    /// Sends a call when there is a permit for it, and reads the body of its response in another way.
+    pub(crate) async fn send_reading<T>(
+        &self,
+        call: &Call<T>,
+        read: impl FnOnce(&[u8]) -> Result<T, serde_json::Error>,
+    ) -> Result<Response<T>, Error> {
+        self.send_with_reader(&self.send_permit().await, call, read).await
+    }
+
+    async fn send_with_reader<T>(
+        &self,
+        _permit: &SendPermit,
+        call: &Call<T>,
+        read: impl FnOnce(&[u8]) -> Result<T, serde_json::Error>,
+    ) -> Result<Response<T>, Error> {
         let request = call.request();
         let exchange = self.negotiated(request).await?;
         let request_id = text(&exchange.headers, REQUEST_ID_HEADER);
         if !(200..300).contains(&exchange.status) {
             return Err(self.refused(request, &exchange, request_id).await);
         }
-        match call.decode(&exchange.body) {
+        match read(&exchange.body) {
             Ok(value) => Ok(Response {
                 value,
                 request_id,

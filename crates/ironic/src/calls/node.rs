@@ -8,7 +8,7 @@ use super::patch::Patch;
 use crate::model::inventory::Inspection;
 use crate::model::node::{HistoryEntry, Node, Validation};
 use crate::model::page::{self, Marker, Page};
-use crate::request::{Call, Effect, Method, change, order, read, read_with};
+use crate::request::{Call, Decode, Effect, Method, change, order, read, read_with};
 use crate::text::{self, ControlCharacter};
 use crate::version::DISABLE_POWER_OFF;
 
@@ -56,7 +56,17 @@ pub fn get(node: &NodeRef) -> Call<Node> {
 /// A page of nodes with all their fields, read as [`Node`] or as a part of it. Ironic may silently use a smaller limit.
 #[must_use]
 pub fn list<T: DeserializeOwned>(order: Order, limit: u16, behind: Option<&Marker>) -> Call<Page<T>> {
-    let mut call = read_with("list nodes", &["nodes"], |body| page::decode("nodes", body))
+    list_with(order, limit, behind, |body| page::decode("nodes", body))
+}
+
+/// The same with a decoder of its own.
+pub(crate) fn list_with<T>(
+    order: Order,
+    limit: u16,
+    behind: Option<&Marker>,
+    decode: Decode<Page<T>>,
+) -> Call<Page<T>> {
+    let mut call = read_with("list nodes", &["nodes"], decode)
         .with_query("detail", "true")
         .with_query("limit", limit.to_string());
     if order == Order::NewestChange {

@@ -44,6 +44,7 @@ use crate::request::Call;
 use crate::send_permit::SendPermit;
 
 pub use keys::KeysOf;
+use listed_node::LastPage;
 pub use listed_node::ListedNode;
 pub use step::{FeedEvent, PageRequest, Step};
 pub use tracker::ChangeTracker;
@@ -98,6 +99,7 @@ impl Feed {
     pub async fn run(&self, events: mpsc::Sender<FeedEvent>) {
         let _running = Running::begin(&self.0);
         let mut destination = self.0.client.destination_changes();
+        let mut last = LastPage::default();
         while !events.is_closed() {
             let of = self.follow_destination();
             let next = self.tracker().next(self.0.clock.monotonic());
@@ -116,7 +118,8 @@ impl Feed {
                     continue;
                 }
             };
-            let answer = self.0.client.send(&request.call()).await;
+            let call = request.call();
+            let answer = self.0.client.send_reading(&call, |body| last.read(&call, body)).await;
             if self.0.client.destination() != of {
                 // The response may be of the former one.
                 continue;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use metal3_domain::ids::NodeUuid;
 
 use super::listed_node::ListedNode;
-use crate::calls::node::{Order, list};
-use crate::model::page::{Marker, Page};
+use crate::calls::node::{Order, list_with};
+use crate::model::page::{self, Marker, Page};
 use crate::request::Call;
 
 /// A page to request.
@@ -24,7 +24,9 @@ impl PageRequest {
     /// The call for it.
     #[must_use]
     pub fn call(&self) -> Call<Page<ListedNode>> {
-        list(self.order, self.limit, self.behind.as_ref())
+        list_with(self.order, self.limit, self.behind.as_ref(), |body| {
+            page::decode_with("nodes", body, ListedNode::of)
+        })
     }
 }
 

@@ -49,8 +49,21 @@ impl Marker {
 
 /// Reads a page with its items under `key`.
 pub(crate) fn decode<T: DeserializeOwned>(key: &str, body: &[u8]) -> Result<Page<T>, serde_json::Error> {
+    decode_with(key, body, serde_json::from_value)
+}
+
+/// The same with a decoder of the items.
+pub(crate) fn decode_with<T>(
+    key: &str,
+    body: &[u8],
+    decode: fn(Value) -> Result<T, serde_json::Error>,
+) -> Result<Page<T>, serde_json::Error> {
     let mut body: Map<String, Value> = serde_json::from_slice(body)?;
-    let items: Vec<Value> = serde_json::from_value(body.remove(key).unwrap_or_default())?;
+    let items = match body.remove(key).unwrap_or_default() {
+        Value::Array(items) => items,
+        // The error says what it is instead.
+        other => serde_json::from_value(other)?,
+    };
     let last = items.last().and_then(identity);
     let mut page = Page {
         items: Vec::new(),
@@ -62,7 +75,7 @@ pub(crate) fn decode<T: DeserializeOwned>(key: &str, body: &[u8]) -> Result<Page
     };
     for item in items {
         let uuid = identity(&item);
-        match serde_json::from_value(item) {
+        match decode(item) {
             Ok(item) => page.items.push(item),
             Err(error) => page.unreadable.push(Unreadable {
                 uuid,

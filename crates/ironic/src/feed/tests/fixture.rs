@@ -1,6 +1,7 @@
 //! A simulated list of Ironic with its own clock, and a tracker that the test drives.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
@@ -278,7 +279,10 @@ impl Fixture {
                 page.unreadable.push(Unreadable { uuid, reason });
             } else {
                 let fingerprint = record.version;
-                page.items.push(ListedNode { node, fingerprint });
+                page.items.push(ListedNode {
+                    node: Arc::new(node),
+                    fingerprint,
+                });
             }
         }
         self.nodes_sent += page.items.len();

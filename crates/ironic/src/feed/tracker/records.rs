@@ -60,7 +60,7 @@ impl ChangeTracker {
     /// Records a node from another response, which was requested at `asked`.
     pub fn observed(&mut self, node: Node, asked: Monotonic) {
         if !self.is_gone(&node.uuid, asked) {
-            self.store(node, None, asked);
+            self.store(Arc::new(node), None, asked);
         }
     }
 
@@ -93,11 +93,11 @@ impl ChangeTracker {
         }
     }
 
-    fn store(&mut self, node: Node, fingerprint: Option<u64>, as_of: Monotonic) {
+    fn store(&mut self, node: Arc<Node>, fingerprint: Option<u64>, as_of: Monotonic) {
         let uuid = node.uuid.clone();
         if let Some(known) = self.known.get_mut(&uuid).filter(|known| known.as_of > as_of) {
             // Ironic may have read it later all the same: only the next list shows which of two records is newer.
-            let is_same = *known.node == node;
+            let is_same = known.node == node;
             known.fingerprint = fingerprint.filter(|_| is_same);
             if !is_same {
                 self.quick_until = self.quick_until.max(as_of.after(QUICK_AFTER_REQUEST));
@@ -112,7 +112,7 @@ impl ChangeTracker {
         }
         self.unreadable.remove(&uuid);
         let known = CachedNode {
-            node: Arc::new(node),
+            node,
             fingerprint,
             listing: self.listing,
             as_of,

@@ -1,7 +1,7 @@
 //! Answers of Ironic, and its endpoint.
 
 use metal3_ironic::calls::{NodeRef, hardware, node, port, state};
-use metal3_ironic::feed::ListedNode;
+use metal3_ironic::feed::PageRequest;
 use metal3_ironic::version::Microversion;
 use metal3_ironic::{Endpoint, error};
 
@@ -162,15 +162,21 @@ pub(super) fn targets() -> Vec<Target> {
     TARGETS.to_vec()
 }
 
+/// A page of the change feed.
+const PAGE: PageRequest = PageRequest {
+    order: node::Order::Created,
+    limit: 100,
+    behind: None,
+};
+
 fn nodes(input: &[u8]) -> Answer {
-    let call = node::list::<ListedNode>(node::Order::Created, 100, None);
-    Answer::of(call.decode(input), |page| format!("{page:?}"))
+    Answer::of(PAGE.call().decode(input), |page| format!("{page:?}"))
 }
 
 /// Each item of the list is a node, or is unreadable.
 fn no_node_is_lost(input: &[u8], answer: &Answer, parse: Parse<'_>) -> Result<(), String> {
     if answer.accepted().is_some()
-        && let Ok(page) = node::list::<ListedNode>(node::Order::Created, 100, None).decode(input)
+        && let Ok(page) = PAGE.call().decode(input)
     {
         // Unread members are skipped, whatever their texts are.
         let listed: serde_json::Value = serde_json::from_str(&text(input)).map_err(|error| error.to_string())?;
