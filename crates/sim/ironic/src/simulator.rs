@@ -3,6 +3,7 @@
 //! One lock guards state, fault plan and counters; it is never held across an await. This layer waits where Ironic
 //! waits, injects faults and handles headers; `core` computes the answers.
 
+mod lists;
 mod stored;
 
 use std::fmt;
@@ -27,6 +28,7 @@ use crate::machine::Machine;
 use crate::options::Options;
 use crate::refusal::Refusal;
 use crate::request::ApiRequest;
+use lists::Lists;
 
 const MINIMUM: HeaderName = HeaderName::from_static("x-openstack-ironic-api-minimum-version");
 const MAXIMUM: HeaderName = HeaderName::from_static("x-openstack-ironic-api-maximum-version");
@@ -50,6 +52,7 @@ struct State {
     requests: u64,
     /// Connections fail until then.
     down_until: Option<Monotonic>,
+    lists: Lists,
 }
 
 impl fmt::Debug for Ironic {
@@ -78,6 +81,7 @@ impl Ironic {
             audit: Audit::default(),
             requests: 0,
             down_until: None,
+            lists: Lists::default(),
         };
         Self(Arc::new(Inner {
             state: Mutex::new(state),
@@ -208,6 +212,13 @@ impl Ironic {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.0.state.lock();
+        state.lists.forget();
+        work(&mut state)
+    }
+
+    /// The same for what changes no node by itself.
+    fn with_same_nodes<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
         work(&mut self.0.state.lock())
     }
 
@@ -219,7 +230,7 @@ impl Ironic {
     pub(crate) async fn answer(&self, request: http::Request<Vec<u8>>) -> Result<Response<Vec<u8>>, ConnectionBroken> {
         let api_request = ApiRequest::read(&request);
         let (resource, method) = (api_request.resource(), api_request.method.as_str().to_owned());
-        let (fault, number, pause, down) = self.with(|state| {
+        let (fault, number, pause, down) = self.with_same_nodes(|state| {
             state.audit.count(&method, resource.clone());
             state.requests = state.requests.saturating_add(1);
             let call = Call {
@@ -283,7 +294,8 @@ impl Ironic {
     /// Computes the answer; retries a locked node as long as Ironic does.
     async fn handle(&self, api_request: &ApiRequest) -> Result<Answer, Refusal> {
         let microversion = self.negotiate(api_request)?;
-        let (attempts, pause) = self.with(|state| (state.core.pace.lock_attempts.max(1), state.core.pace.lock_pause));
+        let (attempts, pause) =
+            self.with_same_nodes(|state| (state.core.pace.lock_attempts.max(1), state.core.pace.lock_pause));
         let mut attempt = 1;
         loop {
             let now = self.now();
@@ -293,10 +305,7 @@ impl Ironic {
                 microversion,
                 is_retry: attempt > 1,
             };
-            let answer = self.with(|state| {
-                state.core.advance(now);
-                state.core.answer(context)
-            });
+            let answer = self.with_same_nodes(|state| state.answer(context));
             match answer {
                 Ok(answer) => {
                     tokio::time::sleep(answer.delay).await;
@@ -346,7 +355,7 @@ impl Ironic {
         let mut response = Response::new(Vec::new());
         let (status, body, location) = match answer {
             Ok(answer) => (answer.status, answer.body, answer.location),
-            Err(refusal) => (refusal.status, Some(refusal.body()), None),
+            Err(refusal) => (refusal.status, Some(refusal.body().to_string().into()), None),
         };
         *response.status_mut() = status;
         let headers = response.headers_mut();
@@ -376,7 +385,7 @@ impl Ironic {
         }
         if let Some(body) = body {
             set(header::CONTENT_TYPE, "application/json".to_owned());
-            *response.body_mut() = body.to_string().into_bytes();
+            *response.body_mut() = body.as_bytes().to_vec();
         }
         response
     }

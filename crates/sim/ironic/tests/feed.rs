@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::DateTime;
-use metal3_domain::clock::Clock;
+use metal3_domain::clock::{Clock, ManualClock};
 use metal3_domain::ids::NodeUuid;
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::calls::{self, NodeRef};
 use metal3_ironic::feed::{Feed, FeedEvent};
 use metal3_ironic::model::state::ProvisionState;
 use metal3_ironic::slots::{SlotState, Slots};
+use metal3_ironic::transport::Transport as _;
 use metal3_runtime::clock::TimerClock;
 use metal3_sim_ironic::{Ironic, Options};
 use tokio::sync::mpsc;
@@ -177,4 +178,61 @@ async fn slots_respect_the_limit_and_keep_the_order() {
         }
     }
     assert_eq!((most, order), (2, nodes));
+}
+
+async fn send(ironic: &Ironic, method: &str, path: &str, body: &str) -> Vec<u8> {
+    let request = http::Request::builder().method(method).uri(path);
+    let request = request.header("X-OpenStack-Ironic-API-Version", "1.95");
+    let request = request.body(body.as_bytes().to_vec()).unwrap();
+    let response = ironic.exchange(request).await.unwrap();
+    assert!(response.status().is_success(), "{method} {path}: {response:?}");
+    response.into_body()
+}
+
+/// The list as it is answered, and as it is computed.
+async fn list(ironic: &Ironic, query: &str) -> Vec<u8> {
+    let path = format!("/v1/nodes?{query}");
+    let answered = send(ironic, "GET", &path, "").await;
+    // Whatever is not known to leave the nodes as they are drops the known answers.
+    ironic.reset_audit();
+    let computed = send(ironic, "GET", &path, "").await;
+    assert_eq!(answered, computed);
+    assert_eq!(send(ironic, "GET", &path, "").await, computed);
+    answered
+}
+
+#[tokio::test(start_paused = true)]
+async fn list_is_that_of_now_after_each_change_and_for_each_query() {
+    let clock = Arc::new(ManualClock::at(DateTime::UNIX_EPOCH + chrono::TimeDelta::days(20_000)));
+    let mut options = Options::new(1, Arc::<ManualClock>::clone(&clock));
+    options.pace.power_sync = Duration::from_hours(1);
+    let ironic = Ironic::start(options);
+    let nodes = ironic.enrol(3, "redfish").unwrap();
+    let (node, other) = (nodes[0].as_str(), nodes[1].as_str());
+    let (all, two) = ("detail=true&limit=20", "detail=true&limit=2");
+    let mut before = list(&ironic, all).await;
+    for (method, path, body) in [
+        ("PATCH", "", r#"[{"op": "add", "path": "/extra/a", "value": 1}]"#),
+        ("PUT", "/maintenance", r#"{"reason": "a"}"#),
+        ("DELETE", "/maintenance", ""),
+        ("PUT", "/states/power", r#"{"target": "power on"}"#),
+        // Ironic switches the machine later.
+        ("", "", ""),
+        ("GET", "/management/boot_device", ""),
+        ("DELETE", "", ""),
+    ] {
+        assert_ne!(list(&ironic, two).await, before);
+        clock.advance(Duration::from_secs(60));
+        if !method.is_empty() {
+            let node = if path.is_empty() && method == "DELETE" {
+                other
+            } else {
+                node
+            };
+            send(&ironic, method, &format!("/v1/nodes/{node}{path}"), body).await;
+        }
+        let after = list(&ironic, all).await;
+        assert_ne!(after, before, "{method} {path}");
+        before = after;
+    }
 }

@@ -19,6 +19,7 @@ mod route;
 mod sync;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -67,17 +68,18 @@ impl Now {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
-    pub(crate) body: Option<Value>,
+    /// The text of the document.
+    pub(crate) body: Option<Arc<str>>,
     pub(crate) location: Option<String>,
     /// The additional delay of a slow BMC.
     pub(crate) delay: Duration,
 }
 
 impl Answer {
-    pub(crate) const fn ok(body: Value) -> Self {
+    pub(crate) fn ok(body: Value) -> Self {
         Self {
             status: StatusCode::OK,
-            body: Some(body),
+            body: Some(body.to_string().into()),
             location: None,
             delay: Duration::ZERO,
         }
@@ -148,6 +150,8 @@ pub(crate) struct Core {
     created: u64,
     /// The sequence number of ports, work and timers.
     order: u64,
+    /// How often a node was changed.
+    touched: u64,
     random: Random,
     images: ImageSources,
     /// The base URL of links.
@@ -180,6 +184,7 @@ impl Core {
             timers: BTreeMap::from([((first_sync, 0), Timer::PowerSync)]),
             created: 0,
             order: 0,
+            touched: 0,
             random: Random::seeded(seed),
             images: ImageSources::default(),
             base: "http://ironicsim".to_owned(),
@@ -216,26 +221,32 @@ impl Core {
         }
     }
 
-    /// Runs all due timers.
-    pub(crate) fn advance(&mut self, now: Now) {
+    /// Runs all due timers. Returns whether a node may have changed: not while work waits for its turn.
+    pub(crate) fn advance(&mut self, now: Now) -> bool {
+        let mut may_have_changed = false;
         while let Some(entry) = self.timers.first_entry() {
             let (due, _) = *entry.key();
             if due > now.monotonic {
-                return;
+                break;
             }
             let timer = entry.remove();
             let then = now.earlier(due);
-            match timer {
+            may_have_changed |= match timer {
                 Timer::Work { node, slot, epoch } => self.perform(node, slot, epoch, then),
-                Timer::DiscardUpdates { node } => self.discard_updates(node, then),
+                Timer::DiscardUpdates { node } => {
+                    self.discard_updates(node, then);
+                    true
+                }
                 Timer::PowerSync => {
                     self.sync_power(then);
                     let next = due.after(self.pace.power_sync.max(Duration::from_secs(1)));
                     let order = self.next_order();
                     self.timers.insert((next, order), Timer::PowerSync);
+                    true
                 }
-            }
+            };
         }
+        may_have_changed
     }
 
     /// When the next timer fires.
@@ -273,6 +284,7 @@ impl Core {
 
     /// Updates the `updated_at` time of a node.
     fn touch(&mut self, serial: u64, now: Now) {
+        self.touched = self.touched.saturating_add(1);
         if let Some(node) = self.nodes.get_mut(&serial) {
             self.changes.remove(&(node.times.updated, serial));
             node.times.updated = Some(now.wall);

@@ -24,19 +24,25 @@ pub(super) enum Outcome {
 }
 
 impl Core {
-    pub(super) fn perform(&mut self, serial: u64, slot: Slot, epoch: u64, now: Now) {
-        let Some(node) = self.nodes.get_mut(&serial) else {
-            return;
-        };
-        let Some(job) = node.jobs.get_mut(&slot).filter(|job| job.epoch == epoch) else {
-            return;
+    /// Performs the next action. Returns whether a node may have changed.
+    pub(super) fn perform(&mut self, serial: u64, slot: Slot, epoch: u64, now: Now) -> bool {
+        let job = self.nodes.get_mut(&serial).and_then(|node| node.jobs.get_mut(&slot));
+        let Some(job) = job.filter(|job| job.epoch == epoch) else {
+            return false;
         };
         let kind = job.kind;
-        let Some(due) = job.script.pop_front() else { return };
+        let Some(due) = job.script.pop_front() else {
+            return false;
+        };
+        let before = self.touched;
         match self.run_action(serial, kind, &due.action, now) {
             None => {}
             Some(Outcome::Done) => self.schedule(serial, slot, now),
-            Some(Outcome::Later) => self.replace_next(serial, slot, HEARTBEAT_RETRY, due.action, now),
+            Some(Outcome::Later) => {
+                self.replace_next(serial, slot, HEARTBEAT_RETRY, due.action, now);
+                // What has to wait is tried again, and changes nothing but for what it says.
+                return self.touched != before;
+            }
             Some(Outcome::Fails(after, message)) => {
                 if let Some(job) = self.nodes.get_mut(&serial).and_then(|node| node.jobs.get_mut(&slot)) {
                     job.script.clear();
@@ -44,6 +50,7 @@ impl Core {
                 self.replace_next(serial, slot, after, Action::Fail(message), now);
             }
         }
+        true
     }
 
     fn replace_next(&mut self, serial: u64, slot: Slot, after: Duration, action: Action, now: Now) {
