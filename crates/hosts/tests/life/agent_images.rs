@@ -12,7 +12,7 @@ use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::env::{CONTROLLER_USER, Setup, TestEnv};
+use crate::env::{CONTROLLER_USER, Setup, TestEnv, Writes};
 use crate::faults::FAULTS;
 use crate::interceptor::IronicFault;
 use crate::phases::{Phase, image};
@@ -47,9 +47,11 @@ async fn image_of(env: &TestEnv) -> Option<PreprovisioningImage> {
 }
 
 async fn until_requested(env: &TestEnv) -> PreprovisioningImage {
-    let mut waited = Duration::ZERO;
+    let (mut waited, mut writes) = (Duration::ZERO, Writes::default());
     loop {
-        if let Some(image) = image_of(env).await {
+        if writes.are_new(env)
+            && let Some(image) = image_of(env).await
+        {
             return image;
         }
         assert!(waited < HOUR, "no image is requested: {:?}", env.get(1).await);

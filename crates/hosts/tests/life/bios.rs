@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::cases::Case;
-use crate::env::{CONTROLLER_USER, Setup, TestEnv, name};
+use crate::env::{CONTROLLER_USER, Setup, TestEnv, Writes, name};
 use crate::phases::{image, runs};
 
 const CLEAN: &str = "PUT nodes/_/states/provision clean";
@@ -69,8 +69,12 @@ fn says(part: &str) -> impl Fn(Option<&BareMetalHost>) -> bool {
 }
 
 async fn until_set(env: &TestEnv, setting: &str, value: &str) {
+    let (mut writes, mut is_ready) = (Writes::default(), false);
     for _ in 0..24 * 720 {
-        if has(env, setting) == value && is_available(env.get(1).await.as_ref()) {
+        if writes.are_new(env) {
+            is_ready = is_available(env.get(1).await.as_ref());
+        }
+        if is_ready && has(env, setting) == value {
             // The report follows the host.
             return sleep(Duration::from_secs(2)).await;
         }

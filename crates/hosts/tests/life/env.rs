@@ -329,11 +329,14 @@ impl TestEnv {
         self.api::<BareMetalHost>().get_opt(&name(number)).await.unwrap()
     }
 
-    /// Waits until the condition holds for a host; `None`: it does not exist.
+    /// Waits until the condition holds for a host; `None`: it does not exist. The host is read again after a write only.
     pub(crate) async fn until(&self, number: u32, what: &str, condition: impl Fn(Option<&BareMetalHost>) -> bool) {
-        let mut waited = Duration::ZERO;
+        let (mut waited, mut writes) = (Duration::ZERO, Writes::default());
+        let mut host = None;
         loop {
-            let host = self.get(number).await;
+            if writes.are_new(self) {
+                host = self.get(number).await;
+            }
             if condition(host.as_ref()) {
                 return;
             }
@@ -365,6 +368,19 @@ impl TestEnv {
             .await
             .ok()
             .map(|answered| answered.value)
+    }
+}
+
+/// What was written when a waiting test looked: without a write, each object is as it was, and a test that waits for hours need not
+/// read it each second.
+#[derive(Debug, Default)]
+pub(crate) struct Writes(Option<u64>);
+
+impl Writes {
+    /// Whether something was written since the last call. True at the first one.
+    pub(crate) fn are_new(&mut self, env: &TestEnv) -> bool {
+        let version = Some(env.cluster.version());
+        std::mem::replace(&mut self.0, version) != version
     }
 }
 

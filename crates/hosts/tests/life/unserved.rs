@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::env::{CONTROLLER_USER, NAMESPACE, Setup, TestEnv};
+use crate::env::{CONTROLLER_USER, NAMESPACE, Setup, TestEnv, Writes};
 
 const HOUR: Duration = Duration::from_hours(1);
 /// More than a retry of a wait.
@@ -72,8 +72,8 @@ pub(crate) async fn is_gone<K: Object>(env: &TestEnv, name: &str) -> bool {
 }
 
 pub(crate) async fn until_gone<K: Object>(env: &TestEnv, name: &str) {
-    let mut waited = Duration::ZERO;
-    while !is_gone::<K>(env, name).await {
+    let (mut waited, mut writes) = (Duration::ZERO, Writes::default());
+    while !writes.are_new(env) || !is_gone::<K>(env, name).await {
         assert!(waited < HOUR, "{:?}", env.api::<K>().get_opt(name).await);
         sleep(Duration::from_secs(1)).await;
         waited += Duration::from_secs(1);

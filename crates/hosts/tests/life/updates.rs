@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::cases::Case;
-use crate::env::{CONTROLLER_USER, PASSWORD, Setup, TestEnv, name};
+use crate::env::{CONTROLLER_USER, PASSWORD, Setup, TestEnv, Writes, name};
 use crate::phases::{image, runs};
 
 const CLEAN: &str = "PUT nodes/_/states/provision clean";
@@ -77,12 +77,15 @@ fn says(part: &str) -> impl Fn(Option<&BareMetalHost>) -> bool {
     move |host| host.is_some_and(|host| host.status.error_message.contains(part))
 }
 
+fn is_made(object: &HostFirmwareComponents) -> bool {
+    object.status.updates == object.spec.updates && condition(object, "ChangeDetected").0 == "False"
+}
+
 /// An available host whose updates are made and reported.
 async fn until_made(env: &TestEnv) {
+    let mut writes = Writes::default();
     for _ in 0..24 * 720 {
-        let object = report(env).await;
-        let is_made = object.status.updates == object.spec.updates && condition(&object, "ChangeDetected").0 == "False";
-        if is_made && is_available(env.get(1).await.as_ref()) {
+        if writes.are_new(env) && is_made(&report(env).await) && is_available(env.get(1).await.as_ref()) {
             return sleep(Duration::from_secs(2)).await;
         }
         sleep(Duration::from_secs(5)).await;
