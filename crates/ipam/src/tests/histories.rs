@@ -142,7 +142,7 @@ fn faults(seed: u64) -> Plan {
 }
 
 /// Default number of histories, without `IPAM_SEEDS`. `make test-long` has 2,000.
-const SEEDS: u64 = 400;
+const SEEDS: u64 = 200;
 
 #[expect(
     clippy::disallowed_methods,
