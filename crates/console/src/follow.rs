@@ -14,6 +14,7 @@ use kube::core::GroupVersionKind;
 use kube::error::DiscoveryError;
 use kube::{Api, Client, discovery};
 use metal3_explain::{ObjectId, Unread};
+use metal3_runtime::client::served_kind;
 use metal3_runtime::work::{Class, classify};
 use serde::Serialize;
 use serde_json::Value;
@@ -214,8 +215,7 @@ impl Follower {
         }
         let group = discovery::group(&self.client, &self.kind.group).await;
         let group = group.map_err(|error| undiscovered(&error))?;
-        let found = group.recommended_kind(&self.kind.kind);
-        found.map(|(resource, _)| resource).ok_or(Unread::NotInstalled)
+        served_kind(&group, &self.kind.kind).ok_or(Unread::NotInstalled)
     }
 
     /// The version in which an older release serves the kind.

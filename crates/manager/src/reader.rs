@@ -9,6 +9,7 @@ use kube::discovery::ApiGroup;
 use kube::error::DiscoveryError;
 use kube::{Api, Client, discovery};
 use metal3_explain::{Answer, ObjectId, Read, SECRET, Snapshot, Unread};
+use metal3_runtime::client::served_kind;
 use metal3_runtime::work::{Class, classify};
 use serde::Serialize;
 use serde_json::Value;
@@ -245,8 +246,8 @@ impl Reader {
             .groups
             .iter()
             .find(|(name, _)| *name == object.group)
-            .and_then(|(_, group)| group.recommended_kind(&object.kind));
-        found.map(|(resource, _)| resource).ok_or(Unread::NotInstalled)
+            .and_then(|(_, group)| served_kind(group, &object.kind));
+        found.ok_or(Unread::NotInstalled)
     }
 }
 

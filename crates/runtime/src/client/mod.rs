@@ -22,6 +22,7 @@ mod answer;
 mod bounds;
 mod config;
 mod destination;
+mod kind;
 mod rate_limit;
 mod write_gate;
 
@@ -42,6 +43,7 @@ pub use answer::ResponseTimeout;
 pub use config::{Chosen, ConfigError, load_config, load_viewer_config};
 pub use destination::ConnectError;
 pub(crate) use destination::is_not_allowed;
+pub use kind::served_kind;
 pub use rate_limit::RateLimit;
 pub use write_gate::{WriteBlocked, check_write_allowed};
 
