@@ -135,6 +135,11 @@ pub mod machine {
     /// Whether the Node has the labels of the host that the Metal3Cluster selects.
     pub const LABELS_SYNCED: &str = "NodeLabelsSynced";
 
+    /// In the message of [`REASON_CREATE_ERROR`]: a user has to delete a Node that has the place of the machine's own.
+    pub const DELETE_NODE: &str = "delete the Node";
+    /// In the message of [`REASON_HOST_FAILED`]: the host was deleted.
+    pub const HOST_GONE: &str = "which the machine had, does not exist";
+
     reasons! {
         /// A host is associated.
         pub REASON_HOST_ASSOCIATED = "AssociateBareMetalHostSuccess";

@@ -8,6 +8,7 @@
 
 use std::borrow::Borrow;
 
+use metal3_api::infrastructure::conditions::machine::DELETE_NODE;
 use metal3_api::infrastructure::names::HOST_ANNOTATION;
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_capi::workload::Node;
@@ -68,7 +69,7 @@ pub enum Found {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NodeError {
     /// Several Nodes match.
-    #[error("the Nodes {}{} have the same {by}; delete those that are out of date", names.join(", "), if *more { " and others" } else { "" })]
+    #[error("the Nodes {}{} have the same {by}; {}s that are out of date", names.join(", "), if *more { " and others" } else { "" }, DELETE_NODE)]
     Several {
         /// The property that they share.
         by: &'static str,
@@ -79,8 +80,9 @@ pub enum NodeError {
     },
     /// The Node has the provider ID of another machine.
     #[error(
-        "Node {name} has the {by} of this machine and {}; delete the Node, or correct its kubelet's --provider-id",
-        named(found.as_deref())
+        "Node {name} has the {by} of this machine and {}; {}, or correct its kubelet's --provider-id",
+        named(found.as_deref()),
+        DELETE_NODE
     )]
     OtherMachine {
         /// The Node.
@@ -342,7 +344,7 @@ pub(crate) mod tests {
         let rows = vec![("node", ID, "", ""); 10_000];
         let error = find_with(&rows, Trust::ProviderId, "").unwrap_err();
         let expected =
-            "the Nodes node, node, node and others have the same provider ID; delete those that are out of date";
+            "the Nodes node, node, node and others have the same provider ID; delete the Nodes that are out of date";
         assert_eq!(error.to_string(), expected);
     }
 

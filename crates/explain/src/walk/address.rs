@@ -120,6 +120,13 @@ impl Walk<'_> {
         let pool: IPPool = self.required(at)?;
         if is_deleting(&pool.metadata) {
             self.push_deleting(at, &pool.metadata);
+            let used = pool.status.indexes.len();
+            let last = self.chain.last_mut().filter(|_| used > 0);
+            last.into_iter().for_each(|last| {
+                last.message = format!("{used} of its addresses are in use; {}", last.message);
+                "The pool goes with the last address. Delete the machines, or the IPClaims, that hold them: kubectl get ipclaims."
+                    .clone_into(&mut last.cure);
+            });
             return Ok(None);
         }
         let Some(bad) = first_bad(&pool.status.conditions, &ORDER) else {

@@ -80,7 +80,7 @@ impl Walk<'_> {
             self.push(reason_link(at, Area::Shared, "Deleting", message, None));
             return self.left_of(at, &cluster);
         }
-        Ok(self.without_waiting_machine(at, &cluster))
+        self.without_waiting_machine(at, &cluster)
     }
 
     /// Of machines that do not wait for each other, the first one that goes on only with help.
@@ -156,11 +156,15 @@ impl Walk<'_> {
         Ok(None)
     }
 
-    /// No Machine waits: the control plane may still.
-    fn without_waiting_machine(&mut self, at: &ObjectId, cluster: &Cluster) -> Next {
+    /// No Machine waits: the control plane may still, or a part of the Cluster was deleted.
+    fn without_waiting_machine(&mut self, at: &ObjectId, cluster: &Cluster) -> Result<Next, End> {
         let reference = cluster.spec.control_plane_ref.as_ref();
         let awaited = reference.filter(|_| !is_initialized(cluster));
         let Some(reference) = awaited else {
+            if let Some(lost) = self.lost_part(cluster)? {
+                self.push(Link::plain(at, "a part of it does not exist", Actor::User, ""));
+                return Ok(Some(lost));
+            }
             if let Some(bad) = first_bad(&cluster.status.conditions, &[("Available", ConditionStatus::False)]) {
                 let cure = format!(
                     "See the message, and: clusterctl describe cluster {}{}",
@@ -175,14 +179,32 @@ impl Walk<'_> {
                     ..Link::plain(at, "is not available", Actor::System, cure)
                 });
             }
-            return None;
+            return Ok(None);
         };
         self.push(Link::plain(at, "waits for its control plane", Actor::System, ""));
-        Some(ObjectId::foreign(
+        Ok(Some(ObjectId::foreign(
             &reference.api_group,
             &reference.kind,
             &reference.name,
-        ))
+        )))
+    }
+
+    /// The infrastructure or the control plane, if it does not exist. The conditions of the Cluster may be older.
+    fn lost_part(&mut self, cluster: &Cluster) -> Result<Next, End> {
+        let references = [&cluster.spec.infrastructure_ref, &cluster.spec.control_plane_ref];
+        for one in references.into_iter().flatten() {
+            let part = ObjectId::foreign(&one.api_group, &one.kind, &one.name);
+            // Those of other providers are seldom readable, and their absence is their controllers' to report.
+            if part.served().is_none() {
+                continue;
+            }
+            match self.answer(Read::Object(part.clone())) {
+                Ok(found) if found.is_empty() => return Ok(Some(part)),
+                Ok(_) | Err(End::Unread) => {}
+                Err(end) => return Err(end),
+            }
+        }
+        Ok(None)
     }
 
     pub(crate) fn metal3_cluster(&mut self, at: &ObjectId) -> Result<Next, End> {

@@ -26,6 +26,10 @@ pub(crate) const ORDER: [Bad; 6] = [
     (conditions::LABELS_SYNCED, ConditionStatus::False),
     (conditions::READY, ConditionStatus::False),
 ];
+const NODE_CURE: &str = "Delete the Node that the message names, in the workload cluster: an earlier machine on the same host left it \
+    behind. If its kubelet runs on this machine, correct the `--provider-id` of the kubelet.";
+const HOST_CURE: &str = "Restore the BareMetalHost, with its status, from a backup, or delete the Machine: its owner makes another one, \
+    which claims another host.";
 /// What a Metal3Machine needs for its creation, and no more when it is being deleted.
 const OF_CREATION: [Reason; 9] = [
     conditions::REASON_WAITING_FOR_OWNER,
@@ -96,7 +100,14 @@ impl Walk<'_> {
         }
         let bad = first_bad(&machine.status.conditions, &UNHEALTHY);
         let bad = bad.or_else(|| first_bad(&machine.status.conditions, &[("Ready", ConditionStatus::False)]));
-        let cure = "See the Node in the workload cluster, and the console of the machine.";
+        let cure = match &machine.status.node_ref {
+            Some(node) => format!(
+                "See the Node {} in the workload cluster, and the console of the machine. A Node that an earlier machine on the same \
+                 host left behind never gets ready: delete it and the Machine, whose owner makes another one.",
+                node.name
+            ),
+            None => "See the console of the machine: its kubelet registers the Node.".to_owned(),
+        };
         let link = Link {
             message: bad.map(|one| one.message.clone()).unwrap_or_default(),
             since: bad.and_then(since),
@@ -124,8 +135,10 @@ impl Walk<'_> {
     fn behind_node(&mut self, link: Link, at: ObjectId, machine: &Metal3Machine) -> Result<Next, End> {
         let bad = first_bad(&machine.status.conditions, &ORDER);
         let is = |bad: &Condition, reason: Reason| bad.reason == reason.as_str();
-        let of_node =
-            bad.filter(|bad| is(bad, conditions::REASON_CREATE_ERROR) || is(bad, conditions::REASON_WAITING_FOR_NODE));
+        let of_node = bad.filter(|bad| {
+            let is_awaited = is(bad, conditions::REASON_CREATE_ERROR) || is(bad, conditions::REASON_WAITING_FOR_NODE);
+            is_awaited && !is_node_in_the_way(bad)
+        });
         let messages = [link.message.as_str(), of_node.map_or("", |bad| bad.message.as_str())];
         let mut stated: Vec<&str> = messages.into_iter().filter(|message| !message.is_empty()).collect();
         stated.dedup();
@@ -195,9 +208,21 @@ impl Walk<'_> {
         let Some(bad) = bad else {
             return self.without_bad_condition(at, &machine, host);
         };
-        let link = link(at, Area::Machines, bad);
-        self.push(link);
         let is = |wanted: Reason| wanted.as_str() == bad.reason;
+        let link = link(at, Area::Machines, bad);
+        if is_node_in_the_way(bad) {
+            self.push(help(
+                link,
+                "A Node of another machine is in the way of its own",
+                NODE_CURE,
+            ));
+            return Ok(None);
+        }
+        if is(conditions::REASON_HOST_FAILED) && bad.message.contains(conditions::HOST_GONE) {
+            self.push(help(link, "Its host does not exist any more", HOST_CURE));
+            return Ok(None);
+        }
+        self.push(link);
         if bad.type_ == conditions::PAUSED {
             return Ok(None);
         }
@@ -282,6 +307,22 @@ impl Walk<'_> {
         let Some(host) = host else { return Ok(None) };
         let is_left = self.find::<BareMetalHost>(&host.name)?.is_some();
         Ok(is_left.then_some(host))
+    }
+}
+
+/// A Node has the label or the provider ID of the machine that is not its own.
+fn is_node_in_the_way(bad: &Condition) -> bool {
+    bad.reason == conditions::REASON_CREATE_ERROR.as_str() && bad.message.contains(conditions::DELETE_NODE)
+}
+
+/// The link of a reason that stands for several causes, about one that ends only with a user's help.
+fn help(link: Link, title: &str, cure: &str) -> Link {
+    Link {
+        reason: link.reason,
+        message: link.message,
+        since: link.since,
+        at_most: link.at_most,
+        ..Link::plain(&link.object, title, Actor::User, cure)
     }
 }
 

@@ -87,6 +87,18 @@ fn cluster(change: Value) -> Value {
     cluster
 }
 
+/// The infrastructure and the control plane of that Cluster.
+fn parts() -> [Value; 2] {
+    let infrastructure = object(&format!("{INFRASTRUCTURE}/v1beta2"), "Metal3Cluster", "edge", json!({}));
+    let control_plane = object(
+        "controlplane.cluster.x-k8s.io/v1beta2",
+        "KubeadmControlPlane",
+        "edge",
+        json!({}),
+    );
+    [infrastructure, control_plane]
+}
+
 fn machine(name: &str, change: Value) -> Value {
     let mut machine = object(
         "cluster.x-k8s.io/v1beta2",
@@ -314,7 +326,14 @@ fn chain_of_a_machine_ends_at_its_bootstrap_data_its_host_or_its_node() {
 fn object_that_is_done_has_no_chain() {
     let running = json!({ "status": { "nodeRef": { "name": "n0" }, "initialization": { "infrastructureProvisioned": true },
         "conditions": conditions(&[("Ready", "True", "Ready")]) } });
-    let objects = [cluster(json!({})), machine("m0", running), host("h0", json!({}))];
+    let [infrastructure, control_plane] = parts();
+    let objects = [
+        cluster(json!({})),
+        infrastructure,
+        control_plane,
+        machine("m0", running),
+        host("h0", json!({})),
+    ];
     for start in ["cluster/edge", "machine/m0", "bmh/h0"] {
         let explanation = explained(&objects, start, None);
         assert_eq!(

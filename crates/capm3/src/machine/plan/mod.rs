@@ -30,6 +30,7 @@ mod template;
 mod zone;
 
 use metal3_api::cluster::Machine;
+use metal3_api::infrastructure::conditions::machine::HOST_GONE;
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_capi::{pause, progress};
@@ -276,9 +277,7 @@ impl<'a> Planner<'a> {
             }
             HostOwnership::Missing(host) => Decision::UpdateStatus(Stage::WithoutHost {
                 is_rechecked: false,
-                message: format!(
-                    "BareMetalHost {host}, which the machine had, does not exist; restore it, or delete the Machine"
-                ),
+                message: format!("BareMetalHost {host}, {HOST_GONE}; restore it, or delete the Machine"),
             }),
             HostOwnership::Unknown { host, why } => {
                 self.unreadable(&format!("BareMetalHost {host} cannot be read: {why}; correct it"))
