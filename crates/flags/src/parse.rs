@@ -22,7 +22,7 @@ pub enum FlagError {
     #[error("--{0}: there is no such flag; --help lists them")]
     Unknown(String),
     /// Not a flag.
-    #[error("{0:?}: is no flag; all arguments are flags, such as --controllers=ipam")]
+    #[error("{0:?}: is no flag, and no command that --help lists; flags are such as --controllers=ipam")]
     NotAFlag(String),
     /// Missing value.
     #[error("--{0}: needs a value; write --{0}=VALUE")]

@@ -31,6 +31,10 @@ fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some("sandbox") {
         return metal3_sandbox::command::run(std::env::args().skip(2));
     }
+    #[cfg(feature = "plugin")]
+    if let Some(code) = viewer::help() {
+        return code;
+    }
     if std::env::args().nth(1).as_deref() == Some("hand-back") {
         return hand_back(std::env::args().skip(2));
     }
@@ -44,10 +48,20 @@ fn main() -> ExitCode {
     if let Some(code) = viewer::run() {
         return code;
     }
-    let options = match metal3_flags::parse_with(std::env::args().skip(1), variable) {
+    // A word that asks as the flag does.
+    let arguments = std::env::args().skip(1).enumerate();
+    let arguments = arguments.map(|(place, one)| {
+        if place == 0 && one == "help" {
+            "--help".to_owned()
+        } else {
+            one
+        }
+    });
+    let options = match metal3_flags::parse_with(arguments, variable) {
         Ok(Request::Run(options)) => *options,
         Ok(Request::Print(text)) => {
-            print!("{text}");
+            let is_version = text == format!("capm3 {}\n", version());
+            print_all(&if is_version { text } else { help(&text) });
             return ExitCode::SUCCESS;
         }
         Err(faults) => {
@@ -70,6 +84,18 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The commands of the program, then the flags with which it runs controllers.
+fn help(flags: &str) -> String {
+    let mut text = String::new();
+    #[cfg(feature = "plugin")]
+    text.push_str(&viewer::commands());
+    #[cfg(feature = "sandbox")]
+    text.push_str("\ncapm3 sandbox, a whole simulated world: capm3 sandbox --help\n");
+    text.push_str("\ncapm3 hand-back, after the Go managers have returned: docs/migration.md\n\nWithout a command it runs controllers:\n");
+    text.push_str(flags);
+    text
 }
 
 /// Runs `capm3 hand-back`.

@@ -9,6 +9,31 @@ use metal3_runtime::client::load_viewer_config;
 
 use super::{block_on, print_all};
 
+/// The commands of the program, for its help.
+pub(super) fn commands() -> String {
+    plugin::help()
+}
+
+/// Prints the help of the command that is asked for it. The sandbox has its own.
+pub(super) fn help() -> Option<ExitCode> {
+    let mut arguments = std::env::args().skip(1);
+    let text = plugin::help_of(&arguments.next()?)?;
+    arguments.any(|one| one == "--help" || one == "-h").then(|| {
+        print_all(&text);
+        ExitCode::SUCCESS
+    })
+}
+
+/// One line instead of one for each read, when no API server answers.
+async fn reach(client: kube::Client, url: &str) -> anyhow::Result<kube::Client> {
+    match client.apiserver_version().await {
+        Err(error @ kube::Error::Service(_)) => Err(anyhow::Error::new(error).context(format!(
+            "the API server {url} of the kubeconfig does not answer; if it was a sandbox, it has ended"
+        ))),
+        Ok(_) | Err(_) => Ok(client),
+    }
+}
+
 /// Runs the word of the command line, if it is one of the plugin.
 pub(super) fn run() -> Option<ExitCode> {
     let word = std::env::args().nth(1);
@@ -63,11 +88,11 @@ fn plugin(word: &str) -> Option<ExitCode> {
     let state = block_on(async |requests| {
         let config = load_viewer_config(&chosen).await?;
         let (namespace, clock) = (config.default_namespace.clone(), SystemClock::start());
+        let url = config.cluster_url.to_string();
         let now = || clock.now().into();
+        let client = reach(requests.connect(config)?, &url).await?;
         wanted
-            .run(&requests.connect(config)?, &namespace, now, &mut |text: &str| {
-                print_all(text)
-            })
+            .run(&client, &namespace, now, &mut |text: &str| print_all(text))
             .await
     });
     Some(match state {
@@ -137,7 +162,9 @@ fn why(arguments: impl Iterator<Item = String>) -> ExitCode {
     let answer = block_on(async |requests| {
         let config = load_viewer_config(&chosen).await?;
         let (namespace, now) = (config.default_namespace.clone(), SystemClock::start().now());
-        wanted.run(&requests.connect(config)?, &namespace, now.into()).await
+        let url = config.cluster_url.to_string();
+        let client = reach(requests.connect(config)?, &url).await?;
+        wanted.run(&client, &namespace, now.into()).await
     });
     match answer {
         Ok((output, state)) => {

@@ -126,7 +126,8 @@ fn ask(word: &Word, words: &[String], filter: Filter, file: Option<String>) -> R
         ("consumers", []) => View::Consumers,
         ("top", []) => View::Top,
         ("support-bundle", []) => return Ok(Ask::Bundle(file.unwrap_or_else(|| "metal3-support.tar".to_owned()))),
-        _ => bail!("{} {}: {}", word.name, words.join(" "), usage(word)),
+        (name, []) => bail!("{name}: {}", usage(word)),
+        (name, words) => bail!("{name} {}: {}", words.join(" "), usage(word)),
     };
     Ok(Ask::View(view))
 }

@@ -24,7 +24,7 @@ use crate::output::Output;
 use crate::reader::Reader;
 
 pub use arguments::{Ask, Command, Scope, parse};
-pub use words::{candidates, completion, help};
+pub use words::{candidates, completion, help, help_of};
 
 /// Whether a command of this name is performed here.
 #[must_use]

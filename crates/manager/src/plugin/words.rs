@@ -197,6 +197,24 @@ pub(super) fn usage(word: &Word) -> String {
     format!("use {}", parts.join(" "))
 }
 
+/// The help of one command, if there is such a one.
+#[must_use]
+pub fn help_of(name: &str) -> Option<String> {
+    if let Some(word) = find(name) {
+        let flag = |flag: &Flag| {
+            let names = [flag.short, flag.name].into_iter().filter(|name| !name.is_empty());
+            format!("  {:34}{}\n", names.collect::<Vec<_>>().join(", "), flag.help)
+        };
+        let flags: String = word.flags.iter().map(flag).collect();
+        return Some(format!("{}: {}\n\n{flags}", usage(word), word.help));
+    }
+    let is_named = |(usage, _): &&(&str, &str)| usage.split(' ').next() == Some(name);
+    let (usage, help) = OTHERS.iter().find(is_named)?;
+    Some(format!(
+        "use {usage}: {help}\n\nIts flags are in docs/kubectl-metal3.md.\n"
+    ))
+}
+
 /// The help of the plugin.
 #[must_use]
 pub fn help() -> String {

@@ -12,7 +12,7 @@ use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::meta::Time;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_explain::State;
-use metal3_manager::plugin::{Ask, Scope, candidates, completion, help, parse};
+use metal3_manager::plugin::{Ask, Scope, candidates, completion, help, help_of, parse};
 use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
 
@@ -296,6 +296,17 @@ fn arguments_of_the_words_are_checked() {
         let error = format!("{:#}", parse(word, words(wrong)).unwrap_err());
         assert!(error.contains(part), "{word} {wrong}: {error}");
     }
+}
+
+#[test]
+fn each_command_has_a_help_of_its_own() {
+    let tree = help_of("tree").unwrap();
+    assert!(
+        tree.starts_with("use tree CLUSTER") && tree.contains("-n, --namespace"),
+        "{tree}"
+    );
+    assert!(help_of("why").unwrap().starts_with("use why KIND/NAME"));
+    assert_eq!(help_of("--controllers=ipam"), None);
 }
 
 #[test]
