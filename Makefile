@@ -98,16 +98,18 @@ deny-test: tools $(DENY) ## check that an advisory against a dependency fails `m
 
 # HOSTS: number of machines. SPEED: how many times faster than real ones. ONCE=1 ends when the cluster is ready.
 # SCENARIO: a script of e2e/scenarios instead of the cluster, or `list`. PAUSE: seconds before each of its steps.
+# KUBECONFIG_FILE: where the kubeconfig is written.
 SPEED ?= 40
+KUBECONFIG_FILE ?= $(CACHE)/sandbox.kubeconfig
 # The program that tests use, if it is built. Otherwise one of its own, which takes less time to build than to optimise: that
 # shares nothing with the tests, so that it is a package with its features alone.
 DEMO_PROFILE ?= $(if $(wildcard $(CARGO_BIN)/capm3),dev,demo)
 DEMO_PROGRAM = $(if $(filter dev,$(DEMO_PROFILE)),,--profile $(DEMO_PROFILE) --package metal3-manager) --bin capm3
 .PHONY: demo scenario
-demo: rust ## run a cluster on simulated machines, with a kubeconfig (ONCE=1, BARE=1, HOSTS, SPEED, SCENARIO=name, PAUSE)
+demo: rust ## run a cluster on simulated machines, with a kubeconfig (ONCE=1, BARE=1, HOSTS, SPEED, SCENARIO=name, PAUSE, KUBECONFIG_FILE)
 	@echo "make demo: builds the program (some minutes on a new machine, seconds later), then shows a cluster in the making"
 	@cargo run --locked $(DEMO_PROGRAM) -- sandbox $(addprefix --hosts ,$(HOSTS)) --speed $(SPEED) \
-	  --kubeconfig $(CACHE)/sandbox.kubeconfig \
+	  --kubeconfig $(KUBECONFIG_FILE) \
 	  $(if $(ONCE),--once) $(if $(BARE),--bare) $(addprefix --scenario ,$(SCENARIO)) $(addprefix --pause ,$(PAUSE))
 
 # BROWSER: Chromium. HOSTS: of the large fleet. PICTURES: folder for screenshots, such as docs/img.
@@ -497,7 +499,7 @@ endif
 tutorial: stack-tools ## run the commands of docs/tutorial, and compare what they print with the page (WRITE=1)
 	@cargo build --quiet --locked --bin kubectl-suite --bin capm3
 	@kubectl=$$($(STACK) tool kubectl) && $(CARGO_BIN)/kubectl-suite --tutorial docs/tutorial/README.md $(if $(WRITE),--write) \
-	  --programs "$$(dirname "$$kubectl")" --programs $(abspath $(CARGO_BIN)) --home $(CACHE)/kubectl-suite/tutorial
+	  --programs "$$(dirname "$$kubectl")" --home $(CACHE)/kubectl-suite/tutorial
 
 # --- leases, guard and token reviews, against a real API server ------------------------------------------------
 

@@ -29,7 +29,7 @@ mod viewer;
 fn main() -> ExitCode {
     #[cfg(feature = "sandbox")]
     if std::env::args().nth(1).as_deref() == Some("sandbox") {
-        return metal3_sandbox::command::run(std::env::args().skip(2));
+        return metal3_sandbox::command::run(std::env::args().skip(2), variable("TERM").as_deref());
     }
     #[cfg(feature = "plugin")]
     if let Some(code) = viewer::help() {

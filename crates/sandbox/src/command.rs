@@ -1,22 +1,28 @@
 //! `capm3 sandbox`: runs a simulated world and writes a kubeconfig for it.
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::flags::{Flags, HELP};
+use super::kubeconfig::{self, Kubeconfig};
 use super::scenario::{self, Script};
-use super::{demo, kubeconfig};
+use super::{demo, out};
 
-/// Runs the command with its arguments.
-pub fn run(arguments: impl Iterator<Item = String>) -> ExitCode {
+/// Runs the command with its arguments. `term` is the kind of terminal, from the environment.
+pub fn run(arguments: impl Iterator<Item = String>, term: Option<&str>) -> ExitCode {
     let home = std::env::home_dir().unwrap_or_default();
     let flags = match Flags::parse(arguments, &home) {
-        Ok(Some(flags)) => flags,
+        Ok(Some(flags)) => Flags {
+            is_screen: is_screen(std::io::stdout().is_terminal(), term),
+            ..flags
+        },
         Ok(None) => {
-            print!("{HELP}");
+            out::print(HELP);
             return ExitCode::SUCCESS;
         }
         Err(why) => return usage(&why),
@@ -24,7 +30,7 @@ pub fn run(arguments: impl Iterator<Item = String>) -> ExitCode {
     let outcome = match flags.scenario.as_deref() {
         None => demonstrate(&flags),
         Some("list") => {
-            print!("{}", scenario::list());
+            out::print(&scenario::list());
             Ok(true)
         }
         Some(name) => match Script::named(name) {
@@ -60,13 +66,13 @@ fn play(flags: &Flags, script: &Script) -> Result<bool> {
 
 const RUNTIME: &str = "start the async runtime";
 
-/// Ctrl-C is the usual end, but with `--once`.
+/// A signal is the usual end, but with `--once`.
 fn until_stopped(flags: &Flags, runtime: Runtime, work: impl Future<Output = Result<bool>>) -> Result<bool> {
     let outcome = runtime.block_on(async {
         tokio::select! {
             biased;
-            stopped = tokio::signal::ctrl_c() => {
-                stopped.context("listen for Ctrl-C")?;
+            stopped = stopped() => {
+                stopped.context("listen for signals")?;
                 Ok(!flags.once)
             }
             outcome = work => outcome,
@@ -77,35 +83,86 @@ fn until_stopped(flags: &Flags, runtime: Runtime, work: impl Future<Output = Res
     outcome
 }
 
+/// Ctrl-C, or the end of the terminal or of the machine: after each the terminal is as it was before.
+async fn stopped() -> std::io::Result<()> {
+    let (mut terminate, mut hang_up) = (signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted,
+        _ = terminate.recv() => Ok(()),
+        _ = hang_up.recv() => Ok(()),
+    }
+}
+
 /// Waits for Ctrl-C, unless `--once` is set.
 pub(super) async fn stay_open(flags: &Flags) {
     if !flags.once {
-        println!("\nCtrl-C ends the sandbox and deletes everything in it");
+        say!("\nCtrl-C ends the sandbox and deletes everything in it");
         std::future::pending::<()>().await;
     }
 }
 
-pub(super) fn is_terminal() -> bool {
-    std::io::stdout().is_terminal()
+/// Whether a picture can be drawn.
+fn is_screen(is_terminal: bool, term: Option<&str>) -> bool {
+    is_terminal && !matches!(term, None | Some("" | "dumb"))
 }
 
-/// Prints how the sandbox is reached.
-pub(super) fn print_access(flags: &Flags, url: &str) {
-    println!("API server  {url}");
-    println!("kubeconfig  export KUBECONFIG={}", kubeconfig::shown(&flags.kubeconfig));
+/// How the sandbox is reached, and where this program is, which explains it.
+pub(super) fn access(kubeconfig: &Kubeconfig, url: &str) -> Vec<String> {
+    let program = std::env::current_exe().ok();
+    let folder = program.as_deref().and_then(Path::parent).map(kubeconfig::shown);
+    let mut lines = vec![
+        format!("API server  {url}"),
+        format!("kubeconfig  export KUBECONFIG={}", kubeconfig::shown(kubeconfig.path())),
+    ];
+    lines.extend(folder.map(|folder| format!("program     export PATH={folder}:$PATH")));
+    lines
 }
 
 /// Prints what a user may do next.
-pub(super) fn print_ideas(flags: &Flags, ideas: &[(&str, String)]) {
-    println!("\nThree things to try, in another terminal:");
-    println!("     export KUBECONFIG={}", kubeconfig::shown(&flags.kubeconfig));
+pub(super) fn print_ideas(access: &[String], ideas: &[(&str, String)]) {
+    say!("\nThree things to try, in another terminal:");
+    for command in access
+        .iter()
+        .filter_map(|line| line.find("export ").map(|at| line.split_at(at).1))
+    {
+        say!("     {command}");
+    }
     for (number, (what, command)) in (1..).zip(ideas) {
-        println!("  {number}. {what}:\n     {command}");
+        say!("  {number}. {what}:\n     {command}");
     }
 }
 
-/// This program, from any folder.
-pub(super) fn program() -> String {
-    let path = std::env::current_exe().ok();
-    path.map_or_else(|| "capm3".to_owned(), |path| crate::kubeconfig::shown(&path))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn picture_is_for_terminals_that_can_draw_one() {
+        for (is_terminal, term, expected) in [
+            (true, Some("xterm-256color"), true),
+            (false, Some("xterm-256color"), false),
+            (true, Some("dumb"), false),
+            (true, Some(""), false),
+            (true, None, false),
+        ] {
+            assert_eq!(is_screen(is_terminal, term), expected, "{is_terminal} {term:?}");
+        }
+    }
+
+    #[test]
+    fn commands_of_the_access_are_repeated_with_the_ideas() {
+        crate::out::tests::taken();
+        let access = [
+            "API server  http://x",
+            "kubeconfig  export KUBECONFIG=~/k",
+            "program     export PATH=~/p:$PATH",
+        ];
+        print_ideas(&access.map(str::to_owned), &[("look", "capm3 tree demo".to_owned())]);
+        let printed = crate::out::tests::taken();
+        assert!(
+            printed
+                .contains("     export KUBECONFIG=~/k\n     export PATH=~/p:$PATH\n  1. look:\n     capm3 tree demo\n"),
+            "{printed}"
+        );
+    }
 }

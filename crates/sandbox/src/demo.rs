@@ -12,11 +12,11 @@ use metal3_sim_capi::view::endpoint;
 use serde_json::json;
 
 use super::admission;
-use super::command::{is_terminal, print_access, print_ideas, program, stay_open};
-use super::display::{Display, Snapshot};
+use super::command::{access, print_ideas, stay_open};
+use super::display::{Display, Head, Notices, Snapshot};
 use super::flags::Flags;
 use super::http_server::HttpServer;
-use super::kubeconfig;
+use super::kubeconfig::{self, Kubeconfig};
 use super::lab::Machines;
 use super::steps::apply_text;
 use super::variables::Variables;
@@ -44,23 +44,29 @@ pub(super) async fn live(flags: &Flags) -> Result<bool> {
     admission::install(&world.cluster);
     let serving = HttpServer::open(&world.cluster, &clock, flags.port).await;
     let serving = serving.context("--port: listen on loopback")?;
-    kubeconfig::write(&flags.kubeconfig, serving.url())?;
-    let console = open_console(&world, &clock).await?;
-    println!("console     {}", console.url());
-    print_access(flags, serving.url());
-    println!(
+    let kubeconfig = Kubeconfig::write(&flags.kubeconfig, serving.url())?;
+    let notices = Notices::default();
+    let console = open_console(&world, &clock, &notices).await?;
+    let mut access = access(&kubeconfig, serving.url());
+    access.insert(0, format!("console     {}", console.url()));
+    access.iter().for_each(|line| say!("{line}"));
+    say!(
         "machines    {} times faster than real ones; new disks are not cleaned (automatedCleaningMode: disabled)\n",
         flags.speed
     );
     let hosts = flags.hosts.unwrap_or(HOSTS);
     if flags.bare {
         add_hosts(&world, hosts).await?;
-        println!("{hosts} hosts are enrolling: kubectl get bmh -w");
+        say!("{hosts} hosts are enrolling: kubectl get bmh -w");
         stay_open(flags).await;
         return Ok(true);
     }
     let title = format!("capm3 sandbox: machines {} times faster than real ones", flags.speed);
-    let mut display = Display::of(&world, Arc::clone(&clock), is_terminal(), &title, 1);
+    let head = flags.is_screen.then(|| Head {
+        title,
+        access: access.clone(),
+    });
+    let mut display = Display::of(&world, Arc::clone(&clock), (head, notices), 1);
     display
         .during(create(&world, hosts))
         .await
@@ -68,26 +74,27 @@ pub(super) async fn live(flags: &Flags) -> Result<bool> {
     let timeout = if flags.once { TIMEOUT } else { Duration::MAX };
     let is_ready = |snapshot: &Snapshot| snapshot.is_ready(CLUSTER, MACHINES);
     let ready = tokio::time::timeout(timeout, display.until(is_ready)).await.is_ok();
-    display.close();
-    let (snapshot, seconds) = (display.snapshot(), display.elapsed().as_secs_f64());
-    println!("\n{}", snapshot.tree(CLUSTER));
+    let seconds = display.elapsed().as_secs_f64();
+    display.close().await;
+    let snapshot = display.snapshot();
+    say!("\n{}", snapshot.tree(CLUSTER));
     if !ready {
-        println!("not ready after {seconds:.0} s:\n{}", snapshot.problems());
+        say!("not ready after {seconds:.0} s:\n{}", snapshot.problems());
         return Ok(false);
     }
-    println!("ready after {seconds:.1} s");
-    let _workload = open_workload(&world, snapshot, &clock, &flags.kubeconfig).await?;
+    say!("ready after {seconds:.1} s");
+    let _workload = open_workload(&world, snapshot, &clock, kubeconfig.path()).await?;
     if !flags.once {
-        print_ideas(flags, &ideas(flags));
+        print_ideas(&access, &ideas(&kubeconfig));
     }
     stay_open(flags).await;
     Ok(true)
 }
 
-fn ideas(flags: &Flags) -> [(&'static str, String); 3] {
-    let (program, patch) = (program(), r#"{"spec":{"replicas":3}}"#);
+fn ideas(kubeconfig: &Kubeconfig) -> [(&'static str, String); 3] {
+    let patch = r#"{"spec":{"replicas":3}}"#;
     // A file of its own: the commands above use that of this world.
-    let script = flags.kubeconfig.with_extension("script.kubeconfig");
+    let script = kubeconfig.path().with_extension("script.kubeconfig");
     [
         (
             "scale the workers, and watch a host being claimed",
@@ -97,12 +104,12 @@ fn ideas(flags: &Flags) -> [(&'static str, String); 3] {
         ),
         (
             "see the cluster down to its hosts, and what each object waits for",
-            format!("{program} tree {CLUSTER}"),
+            format!("capm3 tree {CLUSTER}"),
         ),
         (
             "see a host break and how its wait is explained (other scripts: --scenario list)",
             format!(
-                "{program} sandbox --scenario broken-host --kubeconfig {}",
+                "capm3 sandbox --scenario broken-host --kubeconfig {}",
                 kubeconfig::shown(&script)
             ),
         ),
@@ -110,7 +117,7 @@ fn ideas(flags: &Flags) -> [(&'static str, String); 3] {
 }
 
 /// The pages about this world, for one browser.
-async fn open_console(world: &Arc<World>, clock: &Arc<dyn Clock>) -> Result<Console> {
+async fn open_console(world: &Arc<World>, clock: &Arc<dyn Clock>, notices: &Notices) -> Result<Console> {
     let options = Options {
         address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
         namespace: None,
@@ -118,9 +125,10 @@ async fn open_console(world: &Arc<World>, clock: &Arc<dyn Clock>) -> Result<Cons
         is_read_only: false,
         lab: Some(Arc::new(Machines(Arc::clone(world)))),
     };
-    let say = |notice: &Notice<'_>| match notice {
-        Notice::NextUrl(url) => println!("console, for a further browser: {url}"),
-        Notice::Action(line) => println!("console: {line}"),
+    let notices = notices.clone();
+    let say = move |notice: &Notice<'_>| match notice {
+        Notice::NextUrl(url) => notices.say(format!("console, for a further browser: {url}")),
+        Notice::Action(line) => notices.say(format!("console: {line}")),
     };
     let opened = Console::open(world.cluster.client("console"), Arc::clone(clock), &options, say).await;
     opened.context("the console: listen on loopback")
@@ -148,7 +156,7 @@ async fn open_workload(
     snapshot: &Snapshot,
     clock: &Arc<dyn Clock>,
     next_to: &Path,
-) -> Result<Option<HttpServer>> {
+) -> Result<Option<(HttpServer, Kubeconfig)>> {
     let at = snapshot.cluster(CLUSTER).and_then(endpoint);
     let Some(cluster) = at.and_then(|at| world.workloads.at(&at)) else {
         return Ok(None);
@@ -157,12 +165,12 @@ async fn open_workload(
         .await
         .context("listen on loopback")?;
     let path: PathBuf = next_to.with_extension(format!("{CLUSTER}.kubeconfig"));
-    kubeconfig::write(&path, serving.url())?;
-    println!(
+    let kubeconfig = Kubeconfig::write(&path, serving.url())?;
+    say!(
         "its Nodes   kubectl --kubeconfig {} get nodes",
-        kubeconfig::shown(&path)
+        kubeconfig::shown(kubeconfig.path())
     );
-    Ok(Some(serving))
+    Ok(Some((serving, kubeconfig)))
 }
 
 #[cfg(test)]
@@ -178,7 +186,7 @@ mod tests {
         let clock: Arc<dyn Clock> = Arc::new(TimerClock::start(start));
         let world = World::start(&Setup::faster(1, Arc::clone(&clock), 40)).unwrap();
         admission::install(&world.cluster);
-        let mut display = Display::of(&world, clock, false, "", 1);
+        let mut display = Display::of(&world, clock, (None, Notices::default()), 1);
         create(&world, 5).await.unwrap();
         let ready = display.until(|snapshot| snapshot.is_ready(CLUSTER, MACHINES));
         let is_ready = tokio::time::timeout(Duration::from_secs(10), ready).await.is_ok();

@@ -11,11 +11,14 @@ capm3 sandbox: runs the controllers with a simulated management cluster, Ironic,
   --scenario NAME     play a script with pauses and explanations instead of the reference cluster; `list` names them
   --pause SECONDS     pause before each step of the script (default 3 on a terminal, else 0)
   --hosts N           number of hosts (default 5)
-  --speed N           how many times faster than real hardware (default 40)
+  --speed N           how many times faster than real hardware, at most 10000 (default 40)
   --seed N            seed of names and UIDs (default 1)
   --port N            loopback port of the API server (default: any free port)
   --kubeconfig FILE   file for the kubeconfig (default sandbox.kubeconfig in the home directory)
 ";
+
+/// The display looks at changes in steps of real time: in one step of more world time whole scripts would pass.
+const MOST_SPEED: u32 = 10_000;
 
 /// The parsed flags.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +35,8 @@ pub(super) struct Flags {
     pub(super) seed: u64,
     pub(super) port: u16,
     pub(super) kubeconfig: PathBuf,
+    /// Whether the output is a terminal that shows pictures: no flag.
+    pub(super) is_screen: bool,
 }
 
 impl Flags {
@@ -48,6 +53,7 @@ impl Flags {
             seed: 1,
             port: 0,
             kubeconfig: home.join("sandbox.kubeconfig"),
+            is_screen: false,
         };
         while let Some(argument) = arguments.next() {
             let (name, value) = match argument.split_once('=') {
@@ -72,23 +78,37 @@ impl Flags {
                 _ => return Err(format!("{name}: not a flag of the sandbox; --help lists them")),
             }
         }
-        if flags.speed == 0 {
-            return Err("--speed: must be at least 1, the speed of real hardware".to_owned());
-        }
-        if flags.bare && flags.scenario.is_some() {
-            return Err(
-                "--bare: a script says itself which hosts there are; leave out --bare or --scenario".to_owned(),
-            );
-        }
-        if flags.hosts.is_some() && flags.scenario.is_some() {
-            return Err(
-                "--hosts: a script says itself which hosts there are; leave out --hosts or --scenario".to_owned(),
-            );
-        }
-        if flags.pause.is_some() && flags.scenario.is_none() {
-            return Err("--pause: is before each step of a script; name one by --scenario".to_owned());
-        }
+        flags.check()?;
         Ok(Some(flags))
+    }
+
+    /// Rejects values and combinations without a meaning.
+    fn check(&self) -> Result<(), String> {
+        let has_script = self.scenario.is_some();
+        let faults = [
+            (
+                !(1..=MOST_SPEED).contains(&self.speed),
+                "--speed: must be from 1, the speed of real hardware, to 10000",
+            ),
+            (
+                self.bare && has_script,
+                "--bare: a script says itself which hosts there are; leave out --bare or --scenario",
+            ),
+            (
+                self.bare && self.once,
+                "--once: waits for the reference cluster, which --bare leaves out; leave out --once or --bare",
+            ),
+            (
+                self.hosts.is_some() && has_script,
+                "--hosts: a script says itself which hosts there are; leave out --hosts or --scenario",
+            ),
+            (
+                self.pause.is_some() && !has_script,
+                "--pause: is before each step of a script; name one by --scenario",
+            ),
+        ];
+        let fault = faults.into_iter().find(|(is_fault, _)| *is_fault);
+        fault.map_or(Ok(()), |(_, why)| Err(why.to_owned()))
     }
 }
 
@@ -132,6 +152,8 @@ mod tests {
             ("--hosts many", "--hosts"),
             ("--port 70000", "--port"),
             ("--speed 0", "--speed"),
+            ("--speed 10001", "--speed"),
+            ("--bare --once", "--once"),
             ("once", "once"),
             ("--scenario", "--scenario"),
             ("--pause x", "--pause"),

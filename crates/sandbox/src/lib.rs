@@ -2,6 +2,9 @@
 //!
 //! It is a feature of the binary, on by default and off in releases.
 
+#[macro_use]
+mod out;
+
 pub mod admission;
 pub mod api_server;
 pub mod command;

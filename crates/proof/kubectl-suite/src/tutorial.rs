@@ -1,7 +1,8 @@
 //! Runs the commands of a page, and compares what they print with the page, or writes it there.
 //!
 //! The commands are in blocks of the language `console`, each after a prompt. `make demo` goes on in the background, as in another
-//! terminal, until the last command has ended. Names that are generated, times and the order of rows are not compared.
+//! terminal, until the last command has ended. Names that are generated, times and the order of rows are not compared. The folder of
+//! the program is the one that `make demo` prints, as for a reader.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
@@ -20,6 +21,9 @@ const LANGUAGE: &str = "```console";
 const PROMPT: &str = "$ ";
 /// The command that goes on.
 const DEMO: &str = "make demo";
+/// What makes the program a command, and how the page shows it: the folder differs from machine to machine.
+const PROGRAM: &str = "export PATH=";
+const SHOWN_PROGRAM: &str = "export PATH=…:$PATH";
 /// The last line before it only waits.
 const STARTED: &str = "Ctrl-C";
 
@@ -50,16 +54,20 @@ pub(crate) struct Terminal {
 pub(crate) fn run(page: &Path, terminal: &Terminal, write: bool) -> Result<bool> {
     let text = std::fs::read_to_string(page).with_context(|| page.display().to_string())?;
     let (mut demo, mut exports, mut found, mut count) = (None, String::new(), Vec::new(), 0_usize);
+    let mut program = None;
     let mut parts = parts(&text);
     for part in &mut parts {
         let Part::Command { line, output } = part else { continue };
         count = count.saturating_add(1);
         println!("{PROMPT}{line}");
         let printed = if line.starts_with(DEMO) {
-            let (child, printed) = terminal.start(line)?;
+            let (child, mut printed) = terminal.start(line)?;
             demo = Some(child);
+            program = hide_program(&mut printed);
             printed
         } else if line.starts_with("export ") {
+            let shown = line == SHOWN_PROGRAM;
+            let line = program.as_ref().filter(|_| shown).unwrap_or(line);
             exports += &format!("{line}\n");
             Vec::new()
         } else {
@@ -162,6 +170,17 @@ impl Terminal {
     }
 }
 
+/// Shows the command with the folder of the program as the page does, and returns it.
+fn hide_program(printed: &mut [String]) -> Option<String> {
+    let mut found = printed
+        .iter_mut()
+        .filter_map(|line| line.find(PROGRAM).map(|at| (line, at)));
+    let (line, at) = found.next()?;
+    let command = line.split_off(at);
+    line.push_str(SHOWN_PROGRAM);
+    Some(command)
+}
+
 fn parts(page: &str) -> Vec<Part> {
     let (mut parts, mut inside) = (Vec::new(), false);
     for line in page.lines() {
@@ -240,6 +259,21 @@ mod tests {
         let parts = parts(PAGE);
         let commands = parts.iter().filter(|part| matches!(part, Part::Command { .. })).count();
         assert_eq!((commands, whole(&parts)), (2, PAGE.to_owned()));
+    }
+
+    #[test]
+    fn folder_of_the_program_is_taken_from_the_output_and_not_compared() {
+        let mut printed = [
+            "kubeconfig  export KUBECONFIG=~/k",
+            "program     export PATH=/t/debug:$PATH",
+        ]
+        .map(str::to_owned);
+        assert_eq!(
+            hide_program(&mut printed).as_deref(),
+            Some("export PATH=/t/debug:$PATH")
+        );
+        assert_eq!(printed[1], "program     export PATH=…:$PATH");
+        assert_eq!(hide_program(&mut []), None);
     }
 
     #[test]

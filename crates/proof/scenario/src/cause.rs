@@ -33,16 +33,8 @@ impl ExpectedCause {
     /// # Errors
     /// The number of objects that wait for it, and the explanations.
     pub fn check(&self, objects: &[Value]) -> Result<()> {
-        let selected = objects.iter().filter(|object| {
-            let is_name = |name: &String| name == text(object, "/metadata/name");
-            text(object, "/kind") == self.kind && self.name.as_ref().is_none_or(is_name)
-        });
-        let all: Vec<Explanation> = selected
-            .map(|object| explain_objects(&id_of(object), objects))
-            .collect();
-        let found = all
-            .iter()
-            .filter(|one| one.chain.last().is_some_and(|last| self.is_end(last)));
+        let all = self.explained(objects);
+        let found = all.iter().filter(|one| self.is_end_of(one));
         let (found, wanted) = (found.count(), self.count.unwrap_or(1));
         let shown: Vec<String> = all.iter().map(show).collect();
         ensure!(
@@ -52,6 +44,24 @@ impl ExpectedCause {
             shown.join("\n")
         );
         Ok(())
+    }
+
+    /// The explanations of the objects that it is about.
+    #[must_use]
+    pub fn explained(&self, objects: &[Value]) -> Vec<Explanation> {
+        let selected = objects.iter().filter(|object| {
+            let is_name = |name: &String| name == text(object, "/metadata/name");
+            text(object, "/kind") == self.kind && self.name.as_ref().is_none_or(is_name)
+        });
+        selected
+            .map(|object| explain_objects(&id_of(object), objects))
+            .collect()
+    }
+
+    /// Whether an explanation ends at the cause.
+    #[must_use]
+    pub fn is_end_of(&self, explanation: &Explanation) -> bool {
+        explanation.chain.last().is_some_and(|last| self.is_end(last))
     }
 
     fn is_end(&self, last: &Link) -> bool {

@@ -1,19 +1,21 @@
 //! Terminal output: hosts, machines, the trees of clusters and what is waited for, while they change.
 
+mod lines;
 mod screen;
 mod snapshot;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use metal3_domain::clock::{Clock, Monotonic};
-use metal3_runtime::cache::Key;
 use metal3_sim_capi::watch::{WatchEvent, follow};
+use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinSet;
 
 use super::world::{World, all_kinds};
+use lines::{Lines, rows};
+pub(super) use screen::Head;
 use screen::Screen;
 pub(super) use snapshot::Snapshot;
 
@@ -31,6 +33,7 @@ pub(super) struct Display {
     clock: Arc<dyn Clock>,
     began: Monotonic,
     view: View,
+    notices: Notices,
     /// What was waited for, and when.
     waits: (Vec<String>, Duration),
     /// How many times faster than real time the time of the runtime passes.
@@ -46,16 +49,42 @@ enum View {
     Lines(Lines),
 }
 
-/// The last printed lines.
-#[derive(Debug, Default)]
-struct Lines {
-    rows: BTreeMap<(&'static str, Key), String>,
-    waits: Vec<String>,
+/// Lines of others, such as the console. While a picture is shown they are part of it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Notices(Arc<Mutex<Option<Vec<String>>>>);
+
+impl Notices {
+    pub(super) fn say(&self, line: String) {
+        match &mut *self.0.lock() {
+            Some(kept) => kept.push(line),
+            None => say!("{line}"),
+        }
+    }
+
+    /// From now on lines are kept.
+    fn keep(&self) {
+        self.0.lock().get_or_insert_default();
+    }
+
+    /// The lines since the last call.
+    fn take(&self) -> Vec<String> {
+        self.0.lock().as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// From now on lines are printed.
+    fn end(&self) {
+        *self.0.lock() = None;
+    }
 }
 
 impl Display {
-    /// Shows a world on a terminal or as lines. `title` is the first line of a screen.
-    pub(super) fn of(world: &World, clock: Arc<dyn Clock>, is_terminal: bool, title: &str, speed: u32) -> Self {
+    /// Shows a world as lines, or with a head on a terminal.
+    pub(super) fn of(
+        world: &World,
+        clock: Arc<dyn Clock>,
+        (head, notices): (Option<Head>, Notices),
+        speed: u32,
+    ) -> Self {
         let (to, events) = unbounded_channel();
         let mut tasks = JoinSet::new();
         for kind in all_kinds().iter().filter(|kind| snapshot::is_watched(kind)) {
@@ -68,11 +97,14 @@ impl Display {
             events,
             began: clock.monotonic(),
             clock,
-            view: if is_terminal {
-                View::Screen(Screen::new(title))
-            } else {
-                View::Lines(Lines::default())
+            view: match head {
+                Some(head) => {
+                    notices.keep();
+                    View::Screen(Screen::new(head))
+                }
+                None => View::Lines(Lines::default()),
             },
+            notices,
             waits: (Vec::new(), Duration::ZERO),
             speed,
             _tasks: tasks,
@@ -88,11 +120,12 @@ impl Display {
         self.clock.monotonic().since(self.began)
     }
 
-    /// A line that stays: above the picture of a terminal.
-    pub(super) fn say(&mut self, line: &str) {
+    /// A line that stays, about a world that is shown as it is now: above the picture of a terminal.
+    pub(super) async fn say(&mut self, line: &str) {
+        self.catch_up().await;
         match &mut self.view {
             View::Screen(screen) => screen.say(line),
-            View::Lines(_) => println!("{line}"),
+            View::Lines(_) => say!("{line}"),
         }
         self.show();
     }
@@ -116,11 +149,30 @@ impl Display {
         }
     }
 
-    /// Ends a full screen, so that the following lines are printed one below the other.
-    pub(super) fn close(&mut self) {
+    /// Ends a full screen, so that the following lines are printed one below the other. The snapshot is that of now.
+    pub(super) async fn close(&mut self) {
+        self.catch_up().await;
         if let View::Screen(_) = &self.view {
-            let (rows, waits) = (rows(&self.snapshot), self.waits.0.clone());
-            self.view = View::Lines(Lines { rows, waits });
+            let lines = Lines::after(&self.snapshot, &self.waits.0);
+            self.view = View::Lines(lines);
+            let rest = self.notices.take();
+            self.notices.end();
+            rest.iter().for_each(|line| say!("{line}"));
+        }
+    }
+
+    /// Takes and shows all that has happened. The time of a script passes only when nothing is left to do, so that each watch has
+    /// sent its changes.
+    async fn catch_up(&mut self) {
+        tokio::time::sleep(BURST).await;
+        self.take();
+        self.waits = (self.snapshot.waits(), self.elapsed());
+        self.show();
+    }
+
+    fn take(&mut self) {
+        while let Ok((kind, events)) = self.events.try_recv() {
+            self.snapshot.take(kind, events);
         }
     }
 
@@ -134,9 +186,7 @@ impl Display {
             self.snapshot.take(kind, events);
             tokio::time::sleep(BURST.saturating_mul(self.speed)).await;
         }
-        while let Ok((kind, events)) = self.events.try_recv() {
-            self.snapshot.take(kind, events);
-        }
+        self.take();
         self.show();
     }
 
@@ -148,31 +198,30 @@ impl Display {
             (*waits, *explained) = (self.snapshot.waits(), elapsed);
         }
         match &mut self.view {
-            View::Screen(screen) => screen.draw(&self.snapshot, waits, elapsed),
+            View::Screen(screen) => {
+                self.notices.take().iter().for_each(|line| screen.say(line));
+                screen.draw(&self.snapshot, waits, elapsed);
+            }
             View::Lines(lines) => lines.print(rows(&self.snapshot), waits, elapsed),
         }
     }
 }
 
-/// One line for each host and machine.
-fn rows(snapshot: &Snapshot) -> BTreeMap<(&'static str, Key), String> {
-    let rows = snapshot.rows().into_iter();
-    rows.map(|(kind, key, row)| ((kind, key), row)).collect()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Lines {
-    /// Prints what differs from the last lines.
-    fn print(&mut self, rows: BTreeMap<(&'static str, Key), String>, waits: &[String], elapsed: Duration) {
-        let seconds = elapsed.as_secs_f64();
-        let is_new = |(place, row): &(&(&'static str, Key), &String)| self.rows.get(*place) != Some(*row);
-        rows.iter()
-            .filter(is_new)
-            .for_each(|(_, row)| println!("{seconds:6.1} s  {row}"));
-        waits
-            .iter()
-            .filter(|wait| !self.waits.contains(wait))
-            .for_each(|wait| println!("{seconds:6.1} s  waits    {wait}"));
-        self.rows = rows;
-        self.waits = waits.to_vec();
+    #[test]
+    fn lines_of_others_are_part_of_a_picture() {
+        crate::out::tests::taken();
+        let notices = Notices::default();
+        notices.say("a".to_owned());
+        notices.keep();
+        notices.say("b".to_owned());
+        assert_eq!(crate::out::tests::taken(), "a\n");
+        assert_eq!((notices.take(), notices.take()), (vec!["b".to_owned()], Vec::new()));
+        notices.end();
+        notices.say("c".to_owned());
+        assert_eq!(crate::out::tests::taken(), "c\n");
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use metal3_explain::offline::explain_objects;
+use metal3_explain::table::Actor;
 use metal3_explain::text::printable_text;
 use metal3_explain::{KINDS, Link, ObjectId, SECRET};
 use metal3_runtime::cache::Key;
@@ -50,6 +51,41 @@ impl Snapshot {
     /// A Cluster.
     pub(crate) fn cluster(&self, name: &str) -> Option<&Object> {
         self.named("Cluster", name)
+    }
+
+    /// One line for each host and machine, if there are no more than `most`. Otherwise machines and the hosts that do something
+    /// come first, and the others are counted.
+    pub(super) fn summary(&self, most: usize) -> Vec<String> {
+        let mut rows = self.rows();
+        rows.sort_by_key(|(kind, key, _)| (*kind, number(&key.name)));
+        let lines = |rows: Vec<(&str, Key, String)>| rows.into_iter().map(|(.., row)| row).collect();
+        if rows.len() <= most {
+            return lines(rows);
+        }
+        // The order of each part stays.
+        rows.sort_by_key(|(kind, key, _)| match *kind {
+            "BareMetalHost" => 1_u8.saturating_add(u8::from(self.is_idle(key))),
+            _ => 0,
+        });
+        let rest = rows.split_off(most.saturating_sub(1).min(rows.len()));
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for (kind, key, _) in &rest {
+            let object = self.0.get(&(*kind, key.clone()));
+            let state = object.map(|object| state(kind, object)).unwrap_or_default();
+            let count = counts.entry(if state.is_empty() { "new" } else { state }).or_default();
+            *count = count.saturating_add(1);
+        }
+        let counts: Vec<String> = counts.iter().map(|(state, count)| format!("{count} {state}")).collect();
+        let mut lines: Vec<String> = lines(rows);
+        lines.extend((most > 0).then(|| format!("and {} more: {}", rest.len(), counts.join(", "))));
+        lines
+    }
+
+    /// Whether a host only waits to be claimed.
+    fn is_idle(&self, key: &Key) -> bool {
+        self.0.get(&("BareMetalHost", key.clone())).is_none_or(|host| {
+            host.text("/spec/consumerRef/name").is_empty() && host.text("/status/errorMessage").is_empty()
+        })
     }
 
     /// One line for each host and machine.
@@ -204,7 +240,9 @@ fn id_of(object: &Object) -> ObjectId {
 
 /// The last object of an explanation in one line. Names and titles may be texts of others.
 fn cause(last: &Link) -> String {
-    let reason = last.reason.as_deref().map(|reason| format!(" ({reason})"));
+    // What passes by itself is no error, even if its reason has the word.
+    let reason = last.reason.as_deref().filter(|_| last.who_acts != Actor::System);
+    let reason = reason.map(|reason| format!(" ({reason})"));
     let text = format!("{}: {}{}", last.object, last.title, reason.unwrap_or_default());
     let text = printable_text(&text).replace('\n', " ");
     match text.char_indices().nth(LONGEST) {
@@ -223,17 +261,29 @@ fn with_waiting(cause: String, who: &[String]) -> String {
 
 /// One line for a host or a machine.
 fn row(kind: &str, object: &Object) -> String {
-    let (state, more) = match kind {
-        "BareMetalHost" => (
-            object.text("/status/provisioning/state"),
-            object.text("/spec/consumerRef/name"),
-        ),
-        _ => (phase(object), object.text("/status/nodeRef/name")),
+    let more = match kind {
+        "BareMetalHost" => object.text("/spec/consumerRef/name"),
+        _ => object.text("/status/nodeRef/name"),
     };
+    let state = state(kind, object);
     let short = if kind == "BareMetalHost" { "host" } else { "machine" };
     let error = printable_text(object.text("/status/errorMessage")).replace('\n', " ");
     let line = format!("{short:<8} {:<28} {state:<16} {more} {error}", object.name());
     line.trim_end().to_owned()
+}
+
+fn state<'a>(kind: &str, object: &'a Object) -> &'a str {
+    match kind {
+        "BareMetalHost" => object.text("/status/provisioning/state"),
+        _ => phase(object),
+    }
+}
+
+/// A name with the number at its end, so that `host-2` is before `host-10`.
+fn number(name: &str) -> (String, u64) {
+    let rest = name.trim_end_matches(|one: char| one.is_ascii_digit());
+    let digits = name.strip_prefix(rest).unwrap_or_default();
+    (rest.to_owned(), digits.parse().unwrap_or_default())
 }
 
 /// Whether an object is of a cluster.
@@ -269,6 +319,7 @@ fn ready(object: &Object) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use metal3_explain::table::Severity;
     use serde_json::json;
 
     use super::*;
@@ -342,6 +393,50 @@ mod tests {
         // What Ironic wrote does not control the terminal.
         let rows = broken.rows();
         assert!(rows.iter().all(|(.., row)| !row.contains(['\n', '\u{1b}'])), "{rows:?}");
+    }
+
+    #[test]
+    fn busy_hosts_and_machines_are_shown_and_the_others_counted() {
+        let mut all: Vec<Value> = (1..=20).map(|number| host(&format!("host-{number}"), "", "")).collect();
+        all.push(host("host-21", "cp", ""));
+        all.push(machine("cp", &json!({}), "Running"));
+        let snapshot = snapshot(&all);
+        let lines = snapshot.summary(5);
+        assert_eq!(lines.len(), 5);
+        for (line, start) in lines.iter().zip([
+            "machine  cp ",
+            "host     host-21 ",
+            "host     host-1 ",
+            "host     host-2 ",
+        ]) {
+            assert!(line.starts_with(start), "{lines:?}");
+        }
+        assert_eq!(lines[4], "and 18 more: 18 registering");
+        assert_eq!(snapshot.summary(22).len(), 22);
+        assert_eq!(snapshot.summary(0), Vec::<String>::new());
+        assert!(number("host-2") < number("host-10"));
+    }
+
+    #[test]
+    fn what_passes_by_itself_is_shown_without_the_word_error() {
+        let link = |who_acts| Link {
+            object: ObjectId::foreign("g", "Metal3Machine", "a"),
+            title: "awaits its Node".to_owned(),
+            reason: Some("CreateError".to_owned()),
+            message: String::new(),
+            since: None,
+            at_most: false,
+            usual_seconds: None,
+            who_acts,
+            severity: Severity::Info,
+            cure: String::new(),
+            runbook: None,
+        };
+        assert_eq!(cause(&link(Actor::System)), "Metal3Machine/a: awaits its Node");
+        assert_eq!(
+            cause(&link(Actor::User)),
+            "Metal3Machine/a: awaits its Node (CreateError)"
+        );
     }
 
     #[test]

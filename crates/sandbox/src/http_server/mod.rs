@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
-use axum::http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::{HeaderValue, Request, Response, StatusCode};
+use axum::http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIGIN};
+use axum::http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use futures::{StreamExt as _, TryStreamExt as _};
 use metal3_domain::clock::Clock;
 use metal3_sim_cluster::{Cluster, Target};
@@ -64,6 +64,9 @@ impl HttpServer {
 }
 
 async fn answer(state: Arc<State>, mut request: Request<Body>) -> Response<Body> {
+    if !is_local(request.headers()) {
+        return refused(StatusCode::MISDIRECTED_REQUEST);
+    }
     let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok());
     let is_table = request.method() == "GET" && accept.is_some_and(|accept| accept.contains("as=Table"));
     let target = Target::parse(request.uri().path());
@@ -75,9 +78,7 @@ async fn answer(state: Arc<State>, mut request: Request<Body>) -> Response<Body>
     }
     let answer = state.cluster.service("admin").oneshot(request).await;
     let Ok(answer) = answer else {
-        let mut broken = Response::new(Body::empty());
-        *broken.status_mut() = StatusCode::BAD_GATEWAY;
-        return broken;
+        return refused(StatusCode::BAD_GATEWAY);
     };
     let Some(target) = target.filter(|_| is_table && answer.status().is_success()) else {
         return answer.map(Body::new);
@@ -87,6 +88,28 @@ async fn answer(state: Arc<State>, mut request: Request<Body>) -> Response<Body>
         true => watched(state, (columns, included), answer.map(Body::new)),
         false => tabled(&state, (&columns, included), answer.map(Body::new)).await,
     }
+}
+
+fn refused(code: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = code;
+    response
+}
+
+/// Whether neither the name of the server nor the page that sends the request is of another machine. All clients are
+/// administrators, and a browser lets each page send requests to loopback.
+fn is_local(headers: &HeaderMap) -> bool {
+    let is_loopback = |value: &HeaderValue| {
+        let authority = value
+            .to_str()
+            .ok()
+            .map(|text| text.split_once("://").map_or(text, |(_, rest)| rest));
+        let host = authority.map(|text| text.rsplit_once(':').map_or(text, |(host, _)| host));
+        host.is_some_and(|host| ["127.0.0.1", "localhost"].contains(&host))
+    };
+    [HOST, ORIGIN]
+        .iter()
+        .all(|name| headers.get_all(name).iter().all(is_loopback))
 }
 
 impl State {
@@ -139,4 +162,26 @@ fn json_of(document: &Value) -> Response<Body> {
     let mut response = Response::new(Body::from(document.to_string()));
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_programs_and_pages_of_this_machine_are_answered() {
+        for (host, origin, expected) in [
+            ("127.0.0.1:8080", None, true),
+            ("localhost", Some("http://localhost:3000"), true),
+            ("sandbox.example:8080", None, false),
+            ("127.0.0.1:8080", Some("http://page.example"), false),
+            ("127.0.0.1:8080", Some("http://127.0.0.1.page.example:80"), false),
+            ("127.0.0.1:8080", Some("null"), false),
+        ] {
+            let mut headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static(host))]);
+            headers.extend(origin.map(|origin| (ORIGIN, HeaderValue::from_static(origin))));
+            assert_eq!(is_local(&headers), expected, "{host} {origin:?}");
+        }
+        assert!(is_local(&HeaderMap::new()));
+    }
 }

@@ -12,20 +12,17 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use metal3_domain::clock::{Clock, SystemClock};
-use metal3_explain::ObjectId;
-use metal3_explain::offline::explain_objects;
 use metal3_explain::text::render;
 use metal3_runtime::clock::TimerClock;
 use metal3_scenario::{Expectation, ExpectedCause, Scenario, Step};
-use metal3_sim_capi::view::Object;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::admission;
-use super::command::{is_terminal, print_access, print_ideas, program, stay_open};
-use super::display::{Display, Snapshot};
+use super::command::{access, print_ideas, stay_open};
+use super::display::{Display, Head, Notices, Snapshot};
 use super::flags::Flags;
 use super::http_server::HttpServer;
-use super::kubeconfig;
+use super::kubeconfig::Kubeconfig;
 use super::steps::{Performed, Performer};
 use super::world::Setup;
 use pace::Pace;
@@ -62,40 +59,44 @@ pub(super) async fn play(flags: &Flags, script: &Script) -> Result<bool> {
     admission::install(&performer.world.cluster);
     let serving = HttpServer::open(&performer.world.cluster, &clock, flags.port).await;
     let serving = serving.context("--port: listen on loopback")?;
-    kubeconfig::write(&flags.kubeconfig, serving.url())?;
-    print_access(flags, serving.url());
-    println!(
+    let kubeconfig = Kubeconfig::write(&flags.kubeconfig, serving.url())?;
+    let access = access(&kubeconfig, serving.url());
+    access.iter().for_each(|line| say!("{line}"));
+    say!(
         "time        {} times faster than real time; it stands still in pauses",
         flags.speed
     );
-    println!("script      {}: {}\n", script.name(), scenario.about);
-    let title = format!("capm3 sandbox: {}: {}", script.name(), scenario.about);
-    let default = if is_terminal() { PAUSE } else { 0 };
+    say!("script      {}: {}\n", script.name(), scenario.about);
+    let head = flags.is_screen.then(|| Head {
+        title: format!("capm3 sandbox: {}: {}", script.name(), scenario.about),
+        access: access.clone(),
+    });
+    let default = if flags.is_screen { PAUSE } else { 0 };
+    let shown = (head, Notices::default());
     let mut player = Player {
-        display: Display::of(&performer.world, Arc::clone(&clock), is_terminal(), &title, flags.speed),
+        display: Display::of(&performer.world, Arc::clone(&clock), shown, flags.speed),
         performer,
         clock,
         pace,
         pause: Duration::from_secs(flags.pause.unwrap_or(default).into()),
     };
     let outcome = player.all(&scenario).await;
-    player.display.close();
+    player.display.close().await;
     let snapshot = player.display.snapshot();
-    println!("\n{}", snapshot.trees());
+    say!("\n{}", snapshot.trees());
     if let Err(error) = outcome {
-        println!("{error:#}\n{}", snapshot.problems());
+        say!("{error:#}\n{}", snapshot.problems());
         return Ok(false);
     }
-    println!("the script has ended, and each of its steps held; `make scenario` also counts the writes of quiet times");
+    say!("the script has ended, and each of its steps held");
     if !flags.once {
-        print_ideas(flags, &ideas(&player.performer.namespace));
+        print_ideas(&access, &ideas(&player.performer.namespace));
     }
     stay_open(flags).await;
     Ok(true)
 }
 
 fn ideas(namespace: &str) -> [(&'static str, String); 3] {
-    let program = program();
     [
         (
             "look at what the script left",
@@ -105,7 +106,7 @@ fn ideas(namespace: &str) -> [(&'static str, String); 3] {
             "read the history of its machines",
             format!("kubectl -n {namespace} get events"),
         ),
-        ("play another script", format!("{program} sandbox --scenario list")),
+        ("play another script", "capm3 sandbox --scenario list".to_owned()),
     ]
 }
 
@@ -115,7 +116,9 @@ impl Player {
         let count = scenario.steps.len();
         for (number, step) in (1..).zip(&scenario.steps) {
             let step_words = words::describe(step);
-            self.display.say(&format!("step {number} of {count}: {step_words}"));
+            self.display
+                .say(&format!("step {number} of {count}: {step_words}"))
+                .await;
             self.pace.stand_still(self.pause).await;
             let performed = self.perform(step).await;
             performed.with_context(|| format!("step {number} does not hold: {step_words}"))?;
@@ -179,27 +182,22 @@ impl Player {
         let found = self.display.until(|snapshot| cause.check(&snapshot.objects()).is_ok());
         let is_found = timeout(TIMEOUT, found).await.is_ok();
         let text = explanation(self.display.snapshot(), cause, &self.performer.namespace, &self.clock);
-        self.display.say(text.trim_end());
+        self.display.say(text.trim_end()).await;
         ensure!(is_found, "it waits for something else");
         self.pace.stand_still(self.pause.saturating_mul(2)).await;
         Ok(())
     }
 }
 
-/// Why the first of the objects waits, as `kubectl metal3 why` says it.
+/// Why the first of the objects that wait for the cause waits, as `kubectl metal3 why` says it. Without one, why any waits.
 fn explanation(snapshot: &Snapshot, cause: &ExpectedCause, namespace: &str, clock: &Arc<dyn Clock>) -> String {
     let objects = snapshot.objects();
-    let selected = objects.iter().map(|object| Object(object.clone())).find(|object| {
-        let is_name = |name: &String| name == object.name();
-        object.kind() == cause.kind && cause.name.as_ref().is_none_or(is_name)
-    });
-    let Some(object) = selected else {
-        return format!("there is no {}", cause.kind);
-    };
-    let version = object.text("/apiVersion");
-    let group = version.split_once('/').map_or("", |(group, _)| group);
-    let id = ObjectId::foreign(group, object.kind(), object.name());
-    render(&explain_objects(&id, &objects), namespace, clock.now().into())
+    let all = cause.explained(&objects);
+    let found = all.iter().find(|one| cause.is_end_of(one)).or_else(|| all.first());
+    found.map_or_else(
+        || format!("there is no {}", cause.kind),
+        |found| render(found, namespace, clock.now().into()),
+    )
 }
 
 #[cfg(test)]
@@ -207,6 +205,7 @@ mod tests {
     use tokio::runtime::Builder;
 
     use super::*;
+    use crate::out;
 
     fn played(script: &Script) -> bool {
         let folder = std::env::temp_dir().join(format!("sandbox-{}-{}", script.name(), std::process::id()));
@@ -227,7 +226,38 @@ mod tests {
 
     #[test]
     fn script_is_played_to_its_end() {
+        out::tests::taken();
         assert!(played(&Script::named("wrong-password").unwrap()));
+        let printed = out::tests::taken();
+        // In the step, and in the explanation.
+        assert!(printed.matches("RegistrationError").count() >= 2, "{printed}");
+    }
+
+    /// The machine that waits is not the first one of its kind.
+    #[test]
+    fn explanation_is_that_of_the_object_that_waits() {
+        out::tests::taken();
+        assert!(played(&Script::named("pools").unwrap()));
+        let printed = out::tests::taken();
+        let after = printed.split("the answer is NoFreeAddress of IPPool").nth(1).unwrap();
+        let explained = after.split("Who acts").next().unwrap();
+        assert!(explained.contains("NoFreeAddress"), "{printed}");
+        tree_is_true(&printed);
+    }
+
+    #[test]
+    fn what_was_deleted_is_not_in_the_tree_at_the_end() {
+        out::tests::taken();
+        assert!(played(&Script::named("kamaji").unwrap()));
+        let printed = out::tests::taken();
+        let end = printed.rsplit("step 11 of 11").next().unwrap();
+        assert!(!end.contains("Cluster/"), "{printed}");
+    }
+
+    /// The last waits of the script are for machines that are ready.
+    fn tree_is_true(printed: &str) {
+        let tree = printed.rsplit("\n\nCluster/").next().unwrap();
+        assert!(tree.contains("Machine/") && !tree.contains("Provisioning"), "{printed}");
     }
 
     #[test]
