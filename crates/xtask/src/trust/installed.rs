@@ -1,4 +1,5 @@
-//! The images that the manifests of a release install: every line `image: NAME` of every manifest and chart.
+//! The images that the manifests of a release install: every line `image: NAME` of every manifest, and the annotation of the
+//! chart.
 //!
 //! Cluster templates are left out: what they name runs on the machines of a user.
 
@@ -9,6 +10,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::sums::paths;
+use crate::release::chart::IMAGE_ANNOTATION;
 
 /// Images, each with the files that name it.
 pub(crate) type Installed = BTreeMap<String, BTreeSet<String>>;
@@ -55,9 +57,11 @@ fn is_manifest(path: &str) -> bool {
 /// The images in the text of a manifest. A member without a value is that of a schema, an expression is one of Helm, whose
 /// value is in another file.
 fn images(text: &str) -> impl Iterator<Item = &str> {
-    let values = text
-        .lines()
-        .filter_map(|line| line.trim().trim_start_matches("- ").strip_prefix("image: "));
+    let values = text.lines().filter_map(|line| {
+        let line = line.trim().trim_start_matches("- ");
+        let value = line.strip_prefix(IMAGE_ANNOTATION).or_else(|| line.strip_prefix("image"));
+        value?.strip_prefix(": ")
+    });
     let values = values.map(|value| value.trim().trim_matches(['"', '\'']));
     values.filter(|value| !value.is_empty() && !value.starts_with("{{"))
 }
@@ -167,11 +171,12 @@ mod tests {
     #[test]
     fn image_of_a_line_is_its_value() {
         let text =
-            "  image:\n    type: string\n- image: a:1\n  image: \"b@c\"\n# image: d\n  image: {{ .Values.image }}\n";
-        assert_eq!(images(text).collect::<Vec<_>>(), ["a:1", "b@c"]);
+            "  image:\n    type: string\n- image: a:1\n  image: \"b@c\"\n# image: d\n  image: {{ .Values.image }}\n\
+             annotations:\n  metal3-rs/image: \"e@f\"\nimage: \"\"\nimages: g\n";
+        assert_eq!(images(text).collect::<Vec<_>>(), ["a:1", "b@c", "e@f"]);
     }
 
-    /// Each file with a Deployment, and the values of the chart, on disk as `make release chart` writes them.
+    /// Each file with a Deployment, and the chart, on disk as `make release chart` writes them.
     #[test]
     fn each_file_that_installs_a_program_is_read() {
         let folder = std::env::temp_dir().join(format!("metal3-installed-{}", std::process::id()));
@@ -189,7 +194,7 @@ mod tests {
             .map(|path| format!("./{}", path.strip_prefix(&folder).unwrap().display()))
             .collect();
         assert_eq!(wanted.len(), 10, "{wanted:?}");
-        wanted.insert("./charts/metal3-rs/values.yaml".to_owned());
+        wanted.insert("./charts/metal3-rs/Chart.yaml".to_owned());
         let installed = of(&folder).unwrap();
         fs::remove_dir_all(&folder).unwrap();
         assert_eq!(installed, Installed::from([(image, wanted)]));

@@ -217,7 +217,8 @@ const REMOVED: [(&str, &str); 2] = [
 ];
 
 /// Chart, value, and what the error names.
-const REFUSED: [(&str, &str, &str); 14] = [
+const REFUSED: [(&str, &str, &str); 15] = [
+    (PROGRAM, "image=a b", "image"),
     (PROGRAM, "replica=3", "replica"),
     (PROGRAM, "replicas=-1", "replicas"),
     (PROGRAM, "replicas=two", "replicas"),

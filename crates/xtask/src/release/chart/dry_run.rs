@@ -1,4 +1,5 @@
-//! `chart-server`: a real API server reads each form of the charts, in a dry run: its schemas, defaults and admission.
+//! `chart-server`: a real API server reads each form of the charts, in a dry run: its schemas, defaults and admission. Then Helm
+//! installs and upgrades them there: [`installed`].
 //!
 //! Monitors and rules are left out: their kinds are those of Prometheus' operator, which no such server has.
 
@@ -13,6 +14,7 @@ use metal3_domain::yaml;
 use serde_json::{Value, json};
 
 use super::check::{Helm, NAMESPACE, TENANT, values};
+use super::installed;
 use super::{DEFINITIONS, PROGRAM, tree};
 use crate::run::{next_to, succeed};
 
@@ -35,7 +37,7 @@ pub(crate) struct Programs {
     kubectl: PathBuf,
     /// The configuration of kubectl
     #[arg(long)]
-    kubeconfig: PathBuf,
+    pub(super) kubeconfig: PathBuf,
     /// Definitions of cert-manager, of which most forms have objects
     #[arg(long)]
     cert_manager: PathBuf,
@@ -60,6 +62,8 @@ pub(crate) fn run(folder: &Path, programs: &Programs) -> Result<bool> {
     }
     let (forms, objects) = outcome?;
     println!("charts: the API server accepts the {objects} objects of {forms} forms");
+    let claims = installed::run(&helm, programs)?;
+    println!("charts: {claims} claims about releases on the API server hold");
     Ok(true)
 }
 
@@ -120,7 +124,7 @@ fn apply(programs: &Programs, objects: &[Value], more: &[&str]) -> Result<usize>
     Ok(accepted)
 }
 
-fn kubectl(programs: &Programs) -> Command {
+pub(super) fn kubectl(programs: &Programs) -> Command {
     let mut kubectl = Command::new(&programs.kubectl);
     kubectl.arg("--kubeconfig").arg(&programs.kubeconfig);
     kubectl

@@ -7,6 +7,7 @@
 pub(crate) mod check;
 pub(crate) mod dry_run;
 mod extras;
+mod installed;
 pub(crate) mod package;
 pub(crate) mod push;
 mod slots;
@@ -31,6 +32,9 @@ use metal3_domain::yaml;
 const DEFINITIONS: &str = "metal3-rs-crds";
 /// The chart of the program.
 const PROGRAM: &str = "metal3-rs";
+
+/// The annotation of `Chart.yaml` with the image of the program.
+pub(crate) const IMAGE_ANNOTATION: &str = "metal3-rs/image";
 
 /// The folders of both charts.
 pub(crate) const CHARTS: [&str; 2] = [DEFINITIONS, PROGRAM];
@@ -75,11 +79,7 @@ pub(super) fn files(image: &str) -> Files {
         ),
     ] {
         let mut add = |name: &str, text: String| files.insert(Path::new(chart).join(name), text);
-        let chart = json!({
-            "apiVersion": "v2", "name": chart, "description": about, "type": "application",
-            "version": version().trim_start_matches('v'), "appVersion": version(),
-        });
-        add("Chart.yaml", yaml::text(&chart));
+        add("Chart.yaml", yaml::text(&about_chart(chart, about, image)));
         add("values.yaml", values::yaml(&rows));
         add("values.schema.json", format!("{:#}\n", values::schema(&rows)));
     }
@@ -87,6 +87,19 @@ pub(super) fn files(image: &str) -> Files {
     files.extend(templates(image));
     files.insert(Path::new(PROGRAM).join("templates/NOTES.txt"), extras::NOTES.to_owned());
     files
+}
+
+/// `Chart.yaml`. The image is an annotation and not the default of a value: `helm upgrade --reuse-values` keeps the defaults of
+/// the former chart, and with them the image would stay that of the former release.
+fn about_chart(chart: &str, about: &str, image: &str) -> Value {
+    let mut all = json!({
+        "apiVersion": "v2", "name": chart, "description": about, "type": "application",
+        "version": version().trim_start_matches('v'), "appVersion": version(),
+    });
+    if let (PROGRAM, Value::Object(members)) = (chart, &mut all) {
+        members.insert("annotations".to_owned(), json!({ IMAGE_ANNOTATION: image }));
+    }
+    all
 }
 
 /// The templates of the definitions, one file each.

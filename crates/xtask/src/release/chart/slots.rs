@@ -79,7 +79,7 @@ const SLOTS: [Slot; 21] = [
     slot(
         DEPLOYMENT,
         "/spec/template/spec/containers/0/image",
-        ".Values.image",
+        r#".Values.image | default (index .Chart.Annotations "metal3-rs/image")"#,
         Shape::Text,
     ),
     slot(

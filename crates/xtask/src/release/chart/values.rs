@@ -112,9 +112,9 @@ fn of_pod(deployment: &Value) -> Vec<Row> {
     vec![
         row(
             "image",
-            container("image"),
-            json!({ "type": "string", "minLength": 1 }),
-            "the image, with a tag or a digest",
+            "".into(),
+            json!({ "type": "string", "pattern": r"^\S*$" }),
+            "another image, with a tag or a digest; empty for that of the chart, which each release changes",
         ),
         row(
             "imagePullPolicy",
