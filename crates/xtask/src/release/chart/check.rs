@@ -76,8 +76,10 @@ pub(crate) fn run(folder: &Path, image: &str, helm: &Path) -> Result<bool> {
     Ok(true)
 }
 
+const FURTHER: [&str; 2] = ["ironic.further[0].name=c", "ironic.further[0].endpoint=https://c:1"];
+
 /// Values, and the text at a member of the first object of a kind that has it.
-const EFFECTS: [(&[&str], &str, &str, &str); 24] = [
+const EFFECTS: [(&[&str], &str, &str, &str); 29] = [
     (&["replicas=3"], "Deployment", "/spec/replicas", "3"),
     (
         &["image=r/x@sha256:1"],
@@ -145,6 +147,36 @@ const EFFECTS: [(&[&str], &str, &str, &str); 24] = [
         "ConfigMap",
         "/data/IRONIC_ENDPOINTS",
         "\"b=https://b:1\"",
+    ),
+    (
+        &["settings.IRONIC_CLIENT_TIMEOUT=60s"],
+        "ConfigMap",
+        "/data/IRONIC_CLIENT_TIMEOUT",
+        "\"60s\"",
+    ),
+    (
+        &["extraVolumes[0].name=a", "extraVolumes[0].secret.secretName=b"],
+        "Deployment",
+        "/spec/template/spec/volumes/4",
+        r#"{"name":"a","secret":{"secretName":"b"}}"#,
+    ),
+    (
+        &["extraVolumeMounts[0].name=a", "extraVolumeMounts[0].mountPath=/b"],
+        "Deployment",
+        "/spec/template/spec/containers/0/volumeMounts/4",
+        r#"{"mountPath":"/b","name":"a"}"#,
+    ),
+    (
+        &["ironic.endpoints=b=https://b:1", FURTHER[0], FURTHER[1]],
+        "ConfigMap",
+        "/data/IRONIC_ENDPOINTS",
+        "\"b=https://b:1,c=https://c:1\"",
+    ),
+    (
+        &[FURTHER[0], FURTHER[1], "ironic.further[0].credentialsSecret=d", "ironic.further[0].caSecret=e"],
+        "Deployment",
+        "/spec/template/spec/volumes/4/projected/sources",
+        r#"[{"secret":{"name":"d"}},{"secret":{"items":[{"key":"tls.crt","path":"ca.crt"}],"name":"e"}}]"#,
     ),
     (
         &["ironic.name=ironic", "ironic.namespace=b"],
@@ -217,7 +249,11 @@ const REMOVED: [(&str, &str); 2] = [
 ];
 
 /// Chart, value, and what the error names.
-const REFUSED: [(&str, &str, &str); 15] = [
+const REFUSED: [(&str, &str, &str); 19] = [
+    (PROGRAM, "settings.IRONIC_ENDPOINT=https://a", "settings"),
+    (PROGRAM, "settings.IRONIC_TIMEOUT=60s", "settings"),
+    (PROGRAM, "ironic.further[0].name=c", "endpoint"),
+    (PROGRAM, "extraVolumes[0].emptyDir.medium=Memory", "name"),
     (PROGRAM, "image=a b", "image"),
     (PROGRAM, "replica=3", "replica"),
     (PROGRAM, "replicas=-1", "replicas"),

@@ -7,6 +7,7 @@
 pub(crate) mod check;
 pub(crate) mod dry_run;
 mod extras;
+mod helpers;
 mod installed;
 pub(crate) mod package;
 pub(crate) mod push;
@@ -85,7 +86,9 @@ pub(super) fn files(image: &str) -> Files {
     }
     files.extend(definitions(image));
     files.extend(templates(image));
-    files.insert(Path::new(PROGRAM).join("templates/NOTES.txt"), extras::NOTES.to_owned());
+    for (name, text) in [("NOTES.txt", extras::NOTES), (helpers::FILE, helpers::TEXT)] {
+        files.insert(Path::new(PROGRAM).join("templates").join(name), text.to_owned());
+    }
     files
 }
 
@@ -167,7 +170,8 @@ mod tests {
     #[test]
     fn every_value_is_read_by_a_template() {
         let extras = extras::templates().into_iter().map(|(_, text)| text);
-        let all: String = templates("r/x:1").into_values().chain(extras).collect();
+        let helpers = std::iter::once(helpers::TEXT.to_owned());
+        let all: String = templates("r/x:1").into_values().chain(extras).chain(helpers).collect();
         for row in values::of_program(&json!({})) {
             let read = format!(".Values.{}", row.path);
             // Not only as the beginning of another value.

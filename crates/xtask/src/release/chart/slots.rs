@@ -20,6 +20,8 @@ enum Shape {
     Tree,
     /// More items of a list.
     Items,
+    /// More members of a map, or more items of a list, from an expression that renders YAML.
+    Block,
 }
 
 /// A member of an object, and the expression of its value.
@@ -44,12 +46,12 @@ const DEPLOYMENT: &str = "Deployment";
 /// The settings of the process. A change of them restarts it.
 pub(super) const CHECKSUM: &str = "checksum/settings";
 
-const SLOTS: [Slot; 21] = [
+const SLOTS: [Slot; 24] = [
     slot(DEPLOYMENT, "/spec/replicas", ".Values.replicas", Shape::Plain),
     slot(
         DEPLOYMENT,
         "/spec/template/metadata/annotations/checksum~1settings",
-        "list .Values.ironic.endpoint .Values.ironic.endpoints .Values.ironic.name .Values.ironic.namespace .Values.fastTrack | toJson | sha256sum",
+        r#"list .Values.ironic.endpoint (include "metal3-rs.endpoints" .) .Values.ironic.name .Values.ironic.namespace .Values.fastTrack .Values.settings | toJson | sha256sum"#,
         Shape::Text,
     ),
     slot(
@@ -116,13 +118,13 @@ const SLOTS: [Slot; 21] = [
     slot(
         "ConfigMap",
         "/data/IRONIC_ENDPOINT",
-        r#".Values.ironic.endpoint | default (ternary "" (printf "https://ironic.%s.svc:6385" .Release.Namespace) (ne (print .Values.ironic.name .Values.ironic.endpoints) ""))"#,
+        r#".Values.ironic.endpoint | default (ternary "" (printf "https://ironic.%s.svc:6385" .Release.Namespace) (ne (print .Values.ironic.name (include "metal3-rs.endpoints" .)) ""))"#,
         Shape::Text,
     ),
     slot(
         "ConfigMap",
         "/data/IRONIC_ENDPOINTS",
-        ".Values.ironic.endpoints",
+        r#"include "metal3-rs.endpoints" ."#,
         Shape::Text,
     ),
     slot("ConfigMap", "/data/IRONIC_NAME", ".Values.ironic.name", Shape::Text),
@@ -131,6 +133,24 @@ const SLOTS: [Slot; 21] = [
         "/data/IRONIC_NAMESPACE",
         ".Values.ironic.namespace",
         Shape::Text,
+    ),
+    slot(
+        "ConfigMap",
+        "/data/more",
+        r#"include "metal3-rs.settings" ."#,
+        Shape::Block,
+    ),
+    slot(
+        DEPLOYMENT,
+        "/spec/template/spec/volumes/-",
+        r#"include "metal3-rs.volumes" ."#,
+        Shape::Block,
+    ),
+    slot(
+        DEPLOYMENT,
+        "/spec/template/spec/containers/0/volumeMounts/-",
+        r#"include "metal3-rs.mounts" ."#,
+        Shape::Block,
     ),
     slot(
         "PodDisruptionBudget",
@@ -245,6 +265,7 @@ fn of_line(line: &str, own: &[(String, &str, Shape)]) -> String {
             let (member, deeper) = (member.trim_end(), indent + 2);
             format!("{{{{- with {expression} }}}}\n{member}\n{{{{- toYaml . | nindent {deeper} }}}}\n{{{{- end }}}}\n")
         }
+        Shape::Block => format!("{{{{- with {expression} }}}}\n{{{{- . | nindent {indent} }}}}\n{{{{- end }}}}\n"),
         Shape::Items => format!("{{{{- range {expression} }}}}\n{member}{{{{ . | quote }}}}\n{{{{- end }}}}\n"),
     }
 }
@@ -298,6 +319,10 @@ mod tests {
         );
         let item = of_line("  - \"@a@\"", &[("@a@".to_owned(), ".Values.a", Shape::Items)]);
         assert_eq!(item, "{{- range .Values.a }}\n  - {{ . | quote }}\n{{- end }}\n");
+        assert_eq!(
+            line(Shape::Block),
+            "{{- with .Values.a }}\n{{- . | nindent 2 }}\n{{- end }}\n"
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use metal3_domain::yaml;
+use metal3_flags::VARIABLES;
 use serde_json::{Map, Value, json};
 
 /// A value of the chart.
@@ -101,7 +102,30 @@ fn scope() -> Vec<Row> {
             json!({ "type": "array", "items": { "type": "string", "pattern": "^--" } }),
             "more flags: docs/flags.md",
         ),
+        row(
+            "settings",
+            json!({}),
+            json!({
+                "type": "object", "propertyNames": { "enum": settings() }, "additionalProperties": { "type": "string" },
+            }),
+            "environment variables of docs/flags.md that no other value sets, as texts: PROVISIONING_LIMIT: \"20\"",
+        ),
     ]
+}
+
+/// The variables of the program that other values set.
+const VALUED: [&str; 5] = [
+    "IRONIC_ENDPOINT",
+    "IRONIC_ENDPOINTS",
+    "IRONIC_NAME",
+    "IRONIC_NAMESPACE",
+    "WATCH_NAMESPACE",
+];
+
+/// The variables of the program that no other value sets.
+fn settings() -> Vec<&'static str> {
+    let names = VARIABLES.iter().map(|variable| variable.name);
+    names.filter(|name| !VALUED.contains(name)).collect()
 }
 
 /// The Pods.
@@ -147,6 +171,18 @@ fn of_pod(deployment: &Value) -> Vec<Row> {
             at("/spec/template/spec/tolerations"),
             list,
             "taints that the Pods tolerate",
+        ),
+        row(
+            "extraVolumes",
+            json!([]),
+            json!({ "type": "array", "items": { "type": "object", "required": ["name"] } }),
+            "volumes of the Pods, such as a Secret with the CA that --webhook-client-ca-file names",
+        ),
+        row(
+            "extraVolumeMounts",
+            json!([]),
+            json!({ "type": "array", "items": { "type": "object", "required": ["name", "mountPath"] } }),
+            "where the container has them",
         ),
     ]
 }
@@ -225,7 +261,13 @@ fn ironic() -> Vec<Row> {
         text(
             "ironic.endpoints",
             "",
-            "further Ironics: name=https://host:6385,name=https://host:6385; mount the login of each at /opt/metal3/auth/NAME",
+            "further Ironics without a login: name=https://host:6385,name=https://host:6385",
+        ),
+        row(
+            "ironic.further",
+            json!([]),
+            further(),
+            "further Ironics: `name`, `endpoint`, and Secrets as below, `credentialsSecret`, `caSecret`, `clientCertificateSecret`",
         ),
         text(
             "ironic.name",
@@ -265,6 +307,24 @@ fn ironic() -> Vec<Row> {
             "keep agents running between inspection and deployment (CAPM3_FAST_TRACK); for products.capm3",
         ),
     ]
+}
+
+/// The schema of further Ironics. The Ironic of `ironic.endpoint` has the name `ironic`.
+fn further() -> Value {
+    let secret = json!({ "type": "string", "pattern": NAME });
+    json!({ "type": "array", "items": {
+        "type": "object",
+        "required": ["name", "endpoint"],
+        "additionalProperties": false,
+        "properties": {
+            "name": {
+                "type": "string", "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "maxLength": 50,
+                "not": { "const": "ironic" },
+            },
+            "endpoint": { "type": "string", "pattern": r"^https?://[^\s,]+$" },
+            "credentialsSecret": secret, "caSecret": secret, "clientCertificateSecret": secret,
+        },
+    } })
 }
 
 /// `values.yaml`, with a comment for each value.
@@ -344,10 +404,32 @@ fn rules(rows: &[Row]) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn rows() -> Vec<Row> {
         of_program(&json!({ "spec": { "replicas": 2, "template": { "spec": { "tolerations": [{ "key": "a" }] } } } }))
+    }
+
+    #[test]
+    fn every_variable_of_the_program_can_be_set() {
+        let (schema, rows) = (schema(&rows()), rows());
+        let of_settings = &schema["properties"]["settings"]["propertyNames"]["enum"];
+        let of_settings: Vec<&str> = of_settings.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        let of_values = BTreeMap::from([
+            ("IRONIC_ENDPOINT", "ironic.endpoint"),
+            ("IRONIC_ENDPOINTS", "ironic.endpoints"),
+            ("IRONIC_NAME", "ironic.name"),
+            ("IRONIC_NAMESPACE", "ironic.namespace"),
+            ("WATCH_NAMESPACE", "watchNamespace"),
+        ]);
+        for variable in VARIABLES {
+            let value = of_values.get(variable.name);
+            let is_value = value.is_some_and(|value| rows.iter().any(|row| row.path == *value));
+            let is_setting = of_settings.contains(&variable.name);
+            assert!(is_value != is_setting, "{}: {value:?}, a setting: {is_setting}", variable.name);
+        }
     }
 
     #[test]
