@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use metal3_grants::{self as grants, Scope};
 use metal3_runtime::access::Permission;
+use metal3_runtime::guard;
 use metal3_webhooks::certificates::CertificateScope;
 use metal3_webhooks::table::{HOSTS as HOSTS_SUITE, INFRASTRUCTURE as INFRASTRUCTURE_SUITE, IPAM as IPAM_SUITE, Suite};
 use serde_json::{Value, json};
@@ -324,13 +325,13 @@ impl Layout {
         with(self.labels(), self.served_by)
     }
 
-    /// An object in the namespace with the labels of the layout.
+    /// An object in the namespace with the labels of the layout, and the one by which `kubectl delete --selector` removes an
+    /// installation. Definitions and the Namespace do not have that: with them go the hosts of the user.
     pub(super) fn object(&self, api_version: &str, kind: &str, name: &str, rest: Value) -> Value {
         let mut object = rest;
-        let mut metadata = json!({ "name": name, "namespace": self.suite.namespace });
-        if let (Value::Object(members), false) = (&mut metadata, self.labels() == json!({})) {
-            members.insert("labels".into(), self.labels());
-        }
+        let metadata = json!({
+            "name": name, "namespace": self.suite.namespace, "labels": with(self.labels(), &[guard::PART_OF_LABEL]),
+        });
         if let Value::Object(members) = &mut object {
             members.insert("apiVersion".into(), api_version.into());
             members.insert("kind".into(), kind.into());

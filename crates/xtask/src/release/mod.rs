@@ -33,6 +33,7 @@ use metal3_api::catalog;
 use metal3_domain::yaml;
 use metal3_flags::CertificateSource;
 use metal3_flags::version::version;
+use metal3_runtime::guard;
 use metal3_webhooks::manifest::{INJECTION_ANNOTATION, configurations};
 use serde_json::{Value, json};
 
@@ -148,8 +149,20 @@ fn documents_of(layout: &Layout, image: &str, certificates: CertificateSource) -
 fn webhooks(layout: &Layout, certificates: CertificateSource) -> Vec<Value> {
     let documents = layout.webhooks().into_iter().flat_map(|suite| configurations(&suite));
     documents
-        .map(|document| for_form(document, layout, certificates))
+        .map(|document| removable(for_form(document, layout, certificates)))
         .collect()
+}
+
+/// The object with the label by which an installation is removed.
+fn removable(mut document: Value) -> Value {
+    let (label, value) = guard::PART_OF_LABEL;
+    if let Some(Value::Object(metadata)) = document.get_mut("metadata") {
+        let labels = metadata.entry("labels").or_insert_with(|| json!({}));
+        if let Value::Object(labels) = labels {
+            labels.insert(label.to_owned(), value.into());
+        }
+    }
+    document
 }
 
 fn for_form(document: Value, layout: &Layout, certificates: CertificateSource) -> Value {

@@ -59,7 +59,9 @@ fn is_manifest(path: &str) -> bool {
 fn images(text: &str) -> impl Iterator<Item = &str> {
     let values = text.lines().filter_map(|line| {
         let line = line.trim().trim_start_matches("- ");
-        let value = line.strip_prefix(IMAGE_ANNOTATION).or_else(|| line.strip_prefix("image"));
+        let value = line
+            .strip_prefix(IMAGE_ANNOTATION)
+            .or_else(|| line.strip_prefix("image"));
         value?.strip_prefix(": ")
     });
     let values = values.map(|value| value.trim().trim_matches(['"', '\'']));
@@ -170,8 +172,7 @@ mod tests {
 
     #[test]
     fn image_of_a_line_is_its_value() {
-        let text =
-            "  image:\n    type: string\n- image: a:1\n  image: \"b@c\"\n# image: d\n  image: {{ .Values.image }}\n\
+        let text = "  image:\n    type: string\n- image: a:1\n  image: \"b@c\"\n# image: d\n  image: {{ .Values.image }}\n\
              annotations:\n  metal3-rs/image: \"e@f\"\nimage: \"\"\nimages: g\n";
         assert_eq!(images(text).collect::<Vec<_>>(), ["a:1", "b@c", "e@f"]);
     }

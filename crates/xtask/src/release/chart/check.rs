@@ -173,7 +173,12 @@ const EFFECTS: [(&[&str], &str, &str, &str); 29] = [
         "\"b=https://b:1,c=https://c:1\"",
     ),
     (
-        &[FURTHER[0], FURTHER[1], "ironic.further[0].credentialsSecret=d", "ironic.further[0].caSecret=e"],
+        &[
+            FURTHER[0],
+            FURTHER[1],
+            "ironic.further[0].credentialsSecret=d",
+            "ironic.further[0].caSecret=e",
+        ],
         "Deployment",
         "/spec/template/spec/volumes/4/projected/sources",
         r#"[{"secret":{"name":"d"}},{"secret":{"items":[{"key":"tls.crt","path":"ca.crt"}],"name":"e"}}]"#,

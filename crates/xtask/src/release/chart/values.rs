@@ -416,7 +416,12 @@ mod tests {
     fn every_variable_of_the_program_can_be_set() {
         let (schema, rows) = (schema(&rows()), rows());
         let of_settings = &schema["properties"]["settings"]["propertyNames"]["enum"];
-        let of_settings: Vec<&str> = of_settings.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        let of_settings: Vec<&str> = of_settings
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(Value::as_str)
+            .collect();
         let of_values = BTreeMap::from([
             ("IRONIC_ENDPOINT", "ironic.endpoint"),
             ("IRONIC_ENDPOINTS", "ironic.endpoints"),
@@ -428,7 +433,11 @@ mod tests {
             let value = of_values.get(variable.name);
             let is_value = value.is_some_and(|value| rows.iter().any(|row| row.path == *value));
             let is_setting = of_settings.contains(&variable.name);
-            assert!(is_value != is_setting, "{}: {value:?}, a setting: {is_setting}", variable.name);
+            assert!(
+                is_value != is_setting,
+                "{}: {value:?}, a setting: {is_setting}",
+                variable.name
+            );
         }
     }
 
