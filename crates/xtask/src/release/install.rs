@@ -299,14 +299,23 @@ fn budget(layout: &Layout) -> Value {
     )
 }
 
-/// Permitted ingress: webhooks, probes, metrics. Egress is unrestricted, because the address of the API server differs
-/// between clusters.
+/// All Pods of the cluster, and nothing outside of it.
+pub(super) fn metrics_from() -> Value {
+    json!([{ "namespaceSelector": {} }])
+}
+
+/// Permitted ingress: webhooks from everywhere, because the address from which the API server calls them differs between clusters,
+/// and metrics from Pods. Probes need no rule: the Node of a Pod always reaches it. Egress is unrestricted, because the address
+/// of the API server differs, too.
 fn network_policy(layout: &Layout) -> Value {
-    let ports = [layout.webhook_port, "healthz", "metrics"].map(|port| json!({ "port": port, "protocol": "TCP" }));
+    let ports = |port: &str| json!([{ "port": port, "protocol": "TCP" }]);
     let spec = json!({
         "podSelector": { "matchLabels": layout.selector() },
         "policyTypes": ["Ingress"],
-        "ingress": [{ "ports": ports }],
+        "ingress": [
+            { "ports": ports(layout.webhook_port) },
+            { "from": metrics_from(), "ports": ports("metrics") },
+        ],
     });
     layout.object(
         "networking.k8s.io/v1",

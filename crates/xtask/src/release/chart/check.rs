@@ -76,10 +76,17 @@ pub(crate) fn run(folder: &Path, image: &str, helm: &Path) -> Result<bool> {
     Ok(true)
 }
 
+const EGRESS: &str = concat!(
+    r#"{"egress":[{"to":[{"ipBlock":{"cidr":"10.0.0.0/28"}}]}],"#,
+    r#""ingress":[{"ports":[{"port":"webhook-server","protocol":"TCP"}]},"#,
+    r#"{"from":[{"namespaceSelector":{}}],"ports":[{"port":"metrics","protocol":"TCP"}]}],"#,
+    r#""podSelector":{"matchLabels":{"control-plane":"metal3-controller-manager"}},"policyTypes":["Ingress","Egress"]}"#,
+);
+
 const FURTHER: [&str; 2] = ["ironic.further[0].name=c", "ironic.further[0].endpoint=https://c:1"];
 
 /// Values, and the text at a member of the first object of a kind that has it.
-const EFFECTS: [(&[&str], &str, &str, &str); 29] = [
+const EFFECTS: [(&[&str], &str, &str, &str); 33] = [
     (&["replicas=3"], "Deployment", "/spec/replicas", "3"),
     (
         &["image=r/x@sha256:1"],
@@ -128,6 +135,30 @@ const EFFECTS: [(&[&str], &str, &str, &str); 29] = [
         "Deployment",
         "/spec/template/spec/containers/0/imagePullPolicy",
         "\"Always\"",
+    ),
+    (
+        &["networkPolicy.webhookFrom[0].ipBlock.cidr=10.0.0.0/28"],
+        "NetworkPolicy",
+        "/spec/ingress/0",
+        r#"{"from":[{"ipBlock":{"cidr":"10.0.0.0/28"}}],"ports":[{"port":"webhook-server","protocol":"TCP"}]}"#,
+    ),
+    (
+        &["networkPolicy.metricsFrom[0].podSelector.matchLabels.a=b"],
+        "NetworkPolicy",
+        "/spec/ingress/1/from",
+        r#"[{"podSelector":{"matchLabels":{"a":"b"}}}]"#,
+    ),
+    (
+        &["networkPolicy.probesFrom[0].ipBlock.cidr=10.0.0.0/28"],
+        "NetworkPolicy",
+        "/spec/ingress/2",
+        r#"{"from":[{"ipBlock":{"cidr":"10.0.0.0/28"}}],"ports":[{"port":"healthz","protocol":"TCP"}]}"#,
+    ),
+    (
+        &["networkPolicy.egress[0].to[0].ipBlock.cidr=10.0.0.0/28"],
+        "NetworkPolicy",
+        "/spec",
+        EGRESS,
     ),
     (&["fastTrack=true"], "ConfigMap", "/data/CAPM3_FAST_TRACK", "\"true\""),
     (
@@ -254,7 +285,8 @@ const REMOVED: [(&str, &str); 2] = [
 ];
 
 /// Chart, value, and what the error names.
-const REFUSED: [(&str, &str, &str); 19] = [
+const REFUSED: [(&str, &str, &str); 20] = [
+    (PROGRAM, "networkPolicy.webhookFrom[0].cidr=10.0.0.0/28", "webhookFrom"),
     (PROGRAM, "settings.IRONIC_ENDPOINT=https://a", "settings"),
     (PROGRAM, "settings.IRONIC_TIMEOUT=60s", "settings"),
     (PROGRAM, "ironic.further[0].name=c", "endpoint"),

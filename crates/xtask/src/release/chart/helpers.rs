@@ -21,6 +21,12 @@ pub(super) const TEXT: &str = r#"{{/* The value of IRONIC_ENDPOINTS. */}}
 {{- with .Values.settings }}{{ toYaml . }}{{ end }}
 {{- end }}
 
+{{/* A rule for the port of probes, for peers other than the Node. */}}
+{{- define "metal3-rs.probes" -}}
+{{- $ports := list (dict "port" "healthz" "protocol" "TCP") }}
+{{- with .Values.networkPolicy.probesFrom }}{{ toYaml (list (dict "from" . "ports" $ports)) }}{{ end }}
+{{- end }}
+
 {{/* Further volumes of the Pods. */}}
 {{- define "metal3-rs.volumes" -}}
 {{- $all := list }}

@@ -46,7 +46,7 @@ const DEPLOYMENT: &str = "Deployment";
 /// The settings of the process. A change of them restarts it.
 pub(super) const CHECKSUM: &str = "checksum/settings";
 
-const SLOTS: [Slot; 24] = [
+const SLOTS: [Slot; 29] = [
     slot(DEPLOYMENT, "/spec/replicas", ".Values.replicas", Shape::Plain),
     slot(
         DEPLOYMENT,
@@ -157,6 +157,36 @@ const SLOTS: [Slot; 24] = [
         "",
         ".Values.podDisruptionBudget.enabled",
         Shape::Plain,
+    ),
+    slot(
+        "NetworkPolicy",
+        "/spec/ingress/0/from",
+        ".Values.networkPolicy.webhookFrom",
+        Shape::Tree,
+    ),
+    slot(
+        "NetworkPolicy",
+        "/spec/ingress/1/from",
+        ".Values.networkPolicy.metricsFrom",
+        Shape::Tree,
+    ),
+    slot(
+        "NetworkPolicy",
+        "/spec/ingress/-",
+        r#"include "metal3-rs.probes" ."#,
+        Shape::Block,
+    ),
+    slot(
+        "NetworkPolicy",
+        "/spec/policyTypes/-",
+        r#"ternary (list) (list "Egress") (empty .Values.networkPolicy.egress)"#,
+        Shape::Items,
+    ),
+    slot(
+        "NetworkPolicy",
+        "/spec/egress",
+        ".Values.networkPolicy.egress",
+        Shape::Tree,
     ),
     slot("NetworkPolicy", "", ".Values.networkPolicy.enabled", Shape::Plain),
     // A process that observes serves no webhooks, and those of the Go managers have the same names.

@@ -6,6 +6,8 @@ use metal3_domain::yaml;
 use metal3_flags::VARIABLES;
 use serde_json::{Map, Value, json};
 
+use crate::release::install::metrics_from;
+
 /// A value of the chart.
 pub(super) struct Row {
     /// `replicas`, or `ironic.endpoint`.
@@ -187,6 +189,16 @@ fn of_pod(deployment: &Value) -> Vec<Row> {
     ]
 }
 
+/// Peers of a NetworkPolicy.
+fn peers() -> Value {
+    json!({ "type": "array", "items": {
+        "type": "object", "minProperties": 1, "additionalProperties": false,
+        "properties": {
+            "ipBlock": { "type": "object" }, "namespaceSelector": { "type": "object" }, "podSelector": { "type": "object" },
+        },
+    } })
+}
+
 /// Objects other than the Pods.
 fn objects() -> Vec<Row> {
     vec![
@@ -198,7 +210,33 @@ fn objects() -> Vec<Row> {
         switch(
             "networkPolicy.enabled",
             true,
-            "only the ports of webhooks, probes and metrics are reachable",
+            "only the ports of webhooks and metrics are reachable; the Node of a Pod reaches all of them",
+        ),
+        row(
+            "networkPolicy.webhookFrom",
+            json!([]),
+            peers(),
+            "the API server, as peers of a NetworkPolicy: `- ipBlock: {cidr: 10.0.0.0/28}`; empty for everyone",
+        ),
+        row(
+            "networkPolicy.metricsFrom",
+            metrics_from(),
+            peers(),
+            "Prometheus, as peers; by default all Pods, empty for everyone",
+        ),
+        row(
+            "networkPolicy.probesFrom",
+            json!([]),
+            peers(),
+            "who reads the port of probes other than the Node, as peers; empty for no one",
+        ),
+        row(
+            "networkPolicy.egress",
+            json!([]),
+            json!({ "type": "array", "items": {
+                "type": "object", "additionalProperties": false, "properties": { "to": peers(), "ports": { "type": "array" } },
+            } }),
+            "rules of egress: API server, DNS, Ironic, workload clusters; empty for no limit",
         ),
         switch(
             "serviceMonitor.enabled",
