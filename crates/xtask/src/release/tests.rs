@@ -127,13 +127,23 @@ fn ports_other_than_webhooks_are_not_open_to_everyone() {
         assert_eq!(policy["spec"]["podSelector"]["matchLabels"], layout.selector());
         let mut open = Vec::new();
         for rule in policy["spec"]["ingress"].as_array().unwrap() {
-            let ports = rule["ports"].as_array().unwrap().iter().map(|port| port["port"].clone());
+            let ports = rule["ports"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|port| port["port"].clone());
             open.extend(ports.map(|port| (port, rule.get("from").cloned())));
         }
-        let wanted = [(json!(layout.webhook_port), None), (json!("metrics"), Some(install::metrics_from()))];
+        let wanted = [
+            (json!(layout.webhook_port), None),
+            (json!("metrics"), Some(install::metrics_from())),
+        ];
         assert_eq!(open, wanted);
         let name = policy["metadata"]["name"].as_str().unwrap();
-        assert!(page.contains(&format!("`{name}`")), "docs/install.md does not name {name}");
+        assert!(
+            page.contains(&format!("`{name}`")),
+            "docs/install.md does not name {name}"
+        );
     }
 }
 

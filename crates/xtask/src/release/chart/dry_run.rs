@@ -93,35 +93,43 @@ fn all(helm: &Helm, programs: &Programs, file: &Path) -> Result<(usize, usize)> 
 }
 
 /// Applies objects; returns their number, which the server must answer, too.
-fn apply(programs: &Programs, objects: &[Value], more: &[&str]) -> Result<usize> {
-    let mut kubectl = kubectl(programs)
-        .args([
-            "apply",
-            "--server-side",
-            "--force-conflicts",
-            "--output=name",
-            "--filename=-",
-        ])
-        .args(more)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .context("run kubectl")?;
+pub(super) fn apply(programs: &Programs, objects: &[Value], more: &[&str]) -> Result<usize> {
+    let arguments = [
+        "apply",
+        "--server-side",
+        "--force-conflicts",
+        "--output=name",
+        "--filename=-",
+    ];
     let text: String = objects.iter().map(yaml::document).collect();
-    let mut input = kubectl.stdin.take().context("write to kubectl")?;
-    input.write_all(text.as_bytes()).context("write to kubectl")?;
-    drop(input);
-    let output = kubectl.wait_with_output().context("wait for kubectl")?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "kubectl apply: {}", errors.trim());
-    let accepted = String::from_utf8(output.stdout)?.lines().count();
+    let accepted = with_input(programs, &[&arguments[..], more].concat(), &text)?
+        .lines()
+        .count();
     ensure!(
         accepted == objects.len(),
         "kubectl applied {accepted} of {} objects",
         objects.len()
     );
     Ok(accepted)
+}
+
+/// What kubectl prints for an input.
+pub(super) fn with_input(programs: &Programs, arguments: &[&str], text: &str) -> Result<String> {
+    let mut kubectl = kubectl(programs)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .context("run kubectl")?;
+    let mut input = kubectl.stdin.take().context("write to kubectl")?;
+    input.write_all(text.as_bytes()).context("write to kubectl")?;
+    drop(input);
+    let output = kubectl.wait_with_output().context("wait for kubectl")?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let verb = arguments.first().copied().unwrap_or_default();
+    ensure!(output.status.success(), "kubectl {verb}: {}", errors.trim());
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 pub(super) fn kubectl(programs: &Programs) -> Command {

@@ -2,16 +2,20 @@
 //!
 //! Each claim starts with the state that the previous one left.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
+use metal3_domain::yaml;
+use metal3_runtime::guard;
 use serde_json::Value;
 
-use super::check::{Helm, NAMESPACE};
-use super::dry_run::{Programs, kubectl};
+use super::check::{Helm, NAMESPACE, TENANT};
+use super::dry_run::{Programs, apply, kubectl, with_input};
 use super::{CHARTS, DEFINITIONS, PROGRAM};
+use crate::release::form::{DEFINITION, Form, key};
 use crate::run::{next_to, succeed};
 
 /// The image of the older release.
@@ -27,10 +31,24 @@ struct Server<'a> {
 
 type Claim = fn(&Server<'_>) -> Result<()>;
 
-const CLAIMS: [(&str, Claim); 1] = [(
-    "an upgrade that reuses the values runs the image of the newer chart",
-    reused,
-)];
+const CLAIMS: [(&str, Claim); 4] = [
+    (
+        "an upgrade that reuses the values runs the image of the newer chart",
+        reused,
+    ),
+    (
+        "an upgrade for a namespace that is missing fails and changes nothing",
+        missing_namespace,
+    ),
+    (
+        "definitions of another namespace or of other certificates are refused with what to do",
+        other_definitions,
+    ),
+    (
+        "a removal by the label leaves definitions and the namespace, and nothing else",
+        removed,
+    ),
+];
 
 /// Holds the claims; returns their number.
 pub(super) fn run(helm: &Helm, programs: &Programs) -> Result<usize> {
@@ -133,5 +151,68 @@ fn reused(server: &Server<'_>) -> Result<()> {
     ensure!(after == wanted, "the image is {after} and not {wanted}");
     let kept = server.at("configmap/metal3", "/data/IRONIC_ENDPOINT")?;
     ensure!(kept == ENDPOINT, "the endpoint is {kept}");
+    Ok(())
+}
+
+/// The role that is narrowed to a namespace.
+const ROLE: &str = "clusterrole/metal3-capm3-manager-role";
+
+fn missing_namespace(server: &Server<'_>) -> Result<()> {
+    let before = server.at(ROLE, "/rules")?;
+    let values = ["--reset-then-reuse-values", "--set", "watchNamespace=nowhere"];
+    let answer = server.apply("upgrade", &server.this(PROGRAM), NAMESPACE, &values)?;
+    refused(answer, "the namespace nowhere does not exist; create it first")?;
+    let after = server.at(ROLE, "/rules")?;
+    ensure!(after == before, "the role has {after}");
+    // One that exists is accepted, and so is the way back.
+    for watched in [TENANT, ""] {
+        let value = format!("watchNamespace={watched}");
+        let values = ["--reset-then-reuse-values", "--set-string", &value];
+        done(server.apply("upgrade", &server.this(PROGRAM), NAMESPACE, &values)?)?;
+    }
+    let after = server.at(ROLE, "/rules")?;
+    ensure!(after == before, "the role has {after} after the way back");
+    Ok(())
+}
+
+fn other_definitions(server: &Server<'_>) -> Result<()> {
+    let values = ["--reset-then-reuse-values", "--set", "certificates=self-managed"];
+    let answer = server.apply("upgrade", &server.this(PROGRAM), NAMESPACE, &values)?;
+    refused(answer, "is not of certificates=self-managed: upgrade metal3-rs-crds")?;
+    for chart in [PROGRAM, DEFINITIONS] {
+        done(server.helm(&["uninstall", chart, "--namespace", NAMESPACE], None)?)?;
+    }
+    let other = ["--take-ownership"];
+    done(server.apply("install", &server.this(DEFINITIONS), "default", &other)?)?;
+    let answer = server.apply("install", &server.this(PROGRAM), NAMESPACE, &[])?;
+    refused(
+        answer,
+        "is converted in namespace default: install metal3-rs-crds and metal3-rs both in metal3-system",
+    )
+}
+
+fn removed(server: &Server<'_>) -> Result<()> {
+    let objects = Form::default().objects(OLDER, None);
+    apply(server.programs, &objects, &[])?;
+    let (label, value) = guard::PART_OF_LABEL;
+    let text: String = objects.iter().map(yaml::document).collect();
+    let selector = format!("--selector={label}={value}");
+    with_input(server.programs, &["delete", "--filename=-", &selector], &text)?;
+    let left = with_input(
+        server.programs,
+        &["get", "--filename=-", "--ignore-not-found", "--output=name"],
+        &text,
+    )?;
+    let wanted = objects
+        .iter()
+        .map(key)
+        .filter_map(|(kind, _, name)| match kind.as_str() {
+            DEFINITION => Some(format!("customresourcedefinition.apiextensions.k8s.io/{name}")),
+            "Namespace" => Some(format!("namespace/{name}")),
+            _ => None,
+        });
+    let (left, wanted): (BTreeSet<String>, BTreeSet<String>) =
+        (left.lines().map(str::to_owned).collect(), wanted.collect());
+    ensure!(left == wanted, "left are {left:?}");
     Ok(())
 }

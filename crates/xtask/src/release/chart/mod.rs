@@ -5,6 +5,7 @@
 //! adds: a monitor, and Secrets for Ironic. It has no Namespace: `helm install --create-namespace` creates it.
 
 pub(crate) mod check;
+mod checks;
 pub(crate) mod dry_run;
 mod extras;
 mod helpers;
@@ -86,8 +87,12 @@ pub(super) fn files(image: &str) -> Files {
     }
     files.extend(definitions(image));
     files.extend(templates(image));
-    for (name, text) in [("NOTES.txt", extras::NOTES), (helpers::FILE, helpers::TEXT)] {
-        files.insert(Path::new(PROGRAM).join("templates").join(name), text.to_owned());
+    for (name, text) in [
+        ("NOTES.txt", extras::NOTES.to_owned()),
+        (helpers::FILE, helpers::TEXT.to_owned()),
+        (checks::FILE, checks::template()),
+    ] {
+        files.insert(Path::new(PROGRAM).join("templates").join(name), text);
     }
     files
 }
@@ -111,11 +116,7 @@ fn definitions(image: &str) -> Files {
     let definitions = objects.filter(|object| object["kind"] == DEFINITION);
     let template = |object: Value| {
         let (_, _, name) = key(&object);
-        let product = match object.pointer("/spec/group").and_then(Value::as_str) {
-            Some("ipam.metal3.io") => "ipam",
-            Some("metal3.io") => "hosts",
-            _ => "capm3",
-        };
+        let product = product(&object);
         let text = slots::definition(object, INJECTION_ANNOTATION);
         let text = format!("{{{{- if .Values.products.{product} }}}}\n{text}{{{{- end }}}}\n");
         (
@@ -124,6 +125,15 @@ fn definitions(image: &str) -> Files {
         )
     };
     definitions.map(template).collect()
+}
+
+/// The product that serves a definition.
+fn product(definition: &Value) -> &'static str {
+    match definition.pointer("/spec/group").and_then(Value::as_str) {
+        Some("ipam.metal3.io") => "ipam",
+        Some("metal3.io") => "hosts",
+        _ => "capm3",
+    }
 }
 
 /// The templates of all other objects, a file for each kind.
