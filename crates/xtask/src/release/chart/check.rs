@@ -42,10 +42,10 @@ pub(crate) fn run(folder: &Path, image: &str, helm: &Path) -> Result<bool> {
         "charts: {} forms rendered, {compared} objects equal to those of the components",
         forms.len()
     );
-    for (arguments, kind, pointer, wanted) in EFFECTS {
+    for (arguments, kind, pointer, wanted) in EFFECTS.iter().copied() {
         effect(&helm, arguments, kind, pointer, wanted)?;
     }
-    for (argument, kind) in REMOVED {
+    for (argument, kind) in REMOVED.iter().copied() {
         for (arguments, is_there) in [(vec![], true), (vec!["--set", argument], false)] {
             let objects = helm.objects(PROGRAM, &arguments)?;
             ensure!(
@@ -61,7 +61,7 @@ pub(crate) fn run(folder: &Path, image: &str, helm: &Path) -> Result<bool> {
             .all(|object| !key(object).0.ends_with("WebhookConfiguration")),
         "a process that observes has webhooks, which it does not serve"
     );
-    for (chart, argument, why) in REFUSED {
+    for (chart, argument, why) in REFUSED.iter().copied() {
         let (accepted, text) = helm.answer("template", chart, &["--set", argument])?;
         ensure!(
             !accepted && text.contains(why),
@@ -86,7 +86,7 @@ const EGRESS: &str = concat!(
 const FURTHER: [&str; 2] = ["ironic.further[0].name=c", "ironic.further[0].endpoint=https://c:1"];
 
 /// Values, and the text at a member of the first object of a kind that has it.
-const EFFECTS: [(&[&str], &str, &str, &str); 33] = [
+const EFFECTS: &[(&[&str], &str, &str, &str)] = &[
     (&["replicas=3"], "Deployment", "/spec/replicas", "3"),
     (
         &["image=r/x@sha256:1"],
@@ -160,6 +160,38 @@ const EFFECTS: [(&[&str], &str, &str, &str); 33] = [
         "/spec",
         EGRESS,
     ),
+    (
+        &["podLabels.a=b"],
+        "Deployment",
+        "/spec/template/metadata/labels/a",
+        "\"b\"",
+    ),
+    (
+        &["podAnnotations.a=b"],
+        "Deployment",
+        "/spec/template/metadata/annotations/a",
+        "\"b\"",
+    ),
+    (
+        &["serviceAccountAnnotations.a=b"],
+        "ServiceAccount",
+        "/metadata/annotations",
+        r#"{"a":"b"}"#,
+    ),
+    (
+        &["affinity.nodeAffinity.a=b", "affinity.podAntiAffinity=null"],
+        "Deployment",
+        "/spec/template/spec/affinity",
+        r#"{"nodeAffinity":{"a":"b"}}"#,
+    ),
+    (
+        &["topologySpreadConstraints[0].topologyKey=zone"],
+        "Deployment",
+        "/spec/template/spec/topologySpreadConstraints/0/topologyKey",
+        "\"zone\"",
+    ),
+    // The condition of a chart that contains this one.
+    (&["enabled=true", "tags.a=true"], "Deployment", "/spec/replicas", "2"),
     (&["fastTrack=true"], "ConfigMap", "/data/CAPM3_FAST_TRACK", "\"true\""),
     (
         &["ironic.caSecret=mine"],
@@ -279,13 +311,13 @@ const EFFECTS: [(&[&str], &str, &str, &str); 33] = [
 ];
 
 /// Values, and the kind of which no object is left.
-const REMOVED: [(&str, &str); 2] = [
+const REMOVED: &[(&str, &str)] = &[
     ("podDisruptionBudget.enabled=false", "PodDisruptionBudget"),
     ("networkPolicy.enabled=false", "NetworkPolicy"),
 ];
 
 /// Chart, value, and what the error names.
-const REFUSED: [(&str, &str, &str); 20] = [
+const REFUSED: &[(&str, &str, &str)] = &[
     (PROGRAM, "networkPolicy.webhookFrom[0].cidr=10.0.0.0/28", "webhookFrom"),
     (PROGRAM, "settings.IRONIC_ENDPOINT=https://a", "settings"),
     (PROGRAM, "settings.IRONIC_TIMEOUT=60s", "settings"),
@@ -306,6 +338,22 @@ const REFUSED: [(&str, &str, &str); 20] = [
     (PROGRAM, "ironic.username=admin", "password"),
     (PROGRAM, "observeOnly=true,certificates=self-managed", "not"),
     (PROGRAM, "extraArgs[0]=v=5", "extraArgs"),
+    (PROGRAM, "extraArgs[0]=--namespace=a", "extraArgs"),
+    (PROGRAM, "ironic.endpoint=https://a b", "endpoint"),
+    (PROGRAM, "ironic.endpoint=http://a", "extraArgs"),
+    (PROGRAM, "ironic.endpoints=a", "endpoints"),
+    (PROGRAM, "ironic.name=a b", "name"),
+    (PROGRAM, "nodeSelector.a=true", "nodeSelector"),
+    (PROGRAM, "dashboards.labels.a=1", "labels"),
+    (PROGRAM, "imagePullSecrets[0].nam=a", "imagePullSecrets"),
+    (PROGRAM, "tolerations[0].operator=Exist", "tolerations"),
+    (PROGRAM, "resources.limit.memory=1Gi", "resources"),
+    (PROGRAM, "resources.limits.memory=x", "memory"),
+    (PROGRAM, "priorityClassName=a..b", "priorityClassName"),
+    (PROGRAM, "serviceMonitor.enabled=true,podMonitor.enabled=true", "not"),
+    (PROGRAM, "ironic=null", "ironic"),
+    (PROGRAM, "products.hosts=null", "hosts"),
+    (PROGRAM, "enabled=1", "enabled"),
     (PROGRAM, "watchNamespace=Not_A_Name", "watchNamespace"),
     (PROGRAM, "watchNamespace=a.b", "watchNamespace"),
     (PROGRAM, "ironic.caSecret=", "caSecret"),

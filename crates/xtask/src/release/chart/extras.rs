@@ -14,6 +14,10 @@ capm3 runs in namespace {{ .Release.Namespace }}.
 
   kubectl -n {{ .Release.Namespace }} rollout status deployment/metal3-controller-manager
 
+The Pods meet the Pod Security Standard `restricted`. Enforce it for the namespace:
+
+  kubectl label namespace {{ .Release.Namespace }} pod-security.kubernetes.io/enforce=restricted
+
 A Pod that is not ready says why in its log. `helm uninstall` leaves the definitions, and with them every object.
 ";
 

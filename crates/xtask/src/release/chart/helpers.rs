@@ -16,15 +16,22 @@ pub(super) const TEXT: &str = r#"{{/* The value of IRONIC_ENDPOINTS. */}}
 {{- join "," $all }}
 {{- end }}
 
-{{/* Further members of the ConfigMap. */}}
-{{- define "metal3-rs.settings" -}}
-{{- with .Values.settings }}{{ toYaml . }}{{ end }}
+{{/* Further members of a map. */}}
+{{- define "metal3-rs.members" -}}
+{{- with . }}{{ toYaml . }}{{ end }}
 {{- end }}
 
-{{/* A rule for the port of probes, for peers other than the Node. */}}
-{{- define "metal3-rs.probes" -}}
-{{- $ports := list (dict "port" "healthz" "protocol" "TCP") }}
-{{- with .Values.networkPolicy.probesFrom }}{{ toYaml (list (dict "from" . "ports" $ports)) }}{{ end }}
+{{/* The rules of ingress. Probes need none for the Node of the Pod. */}}
+{{- define "metal3-rs.ingress" -}}
+{{- $open := list (dict "port" "webhook-server" "from" .Values.networkPolicy.webhookFrom) (dict "port" "metrics" "from" .Values.networkPolicy.metricsFrom) }}
+{{- with .Values.networkPolicy.probesFrom }}{{ $open = append $open (dict "port" "healthz" "from" .) }}{{ end }}
+{{- $all := list }}
+{{- range $open }}
+{{- $rule := dict "ports" (list (dict "port" .port "protocol" "TCP")) }}
+{{- with .from }}{{ $_ := set $rule "from" . }}{{ end }}
+{{- $all = append $all $rule }}
+{{- end }}
+{{- toYaml $all }}
 {{- end }}
 
 {{/* Further volumes of the Pods. */}}

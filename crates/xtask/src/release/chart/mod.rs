@@ -38,6 +38,9 @@ const PROGRAM: &str = "metal3-rs";
 /// The annotation of `Chart.yaml` with the image of the program.
 pub(crate) const IMAGE_ANNOTATION: &str = "metal3-rs/image";
 
+/// The versions of Kubernetes: the first one that serves admission policies as `v1`, and previews of newer ones.
+const KUBERNETES: &str = ">=1.30.0-0";
+
 /// The folders of both charts.
 pub(crate) const CHARTS: [&str; 2] = [DEFINITIONS, PROGRAM];
 
@@ -102,7 +105,7 @@ pub(super) fn files(image: &str) -> Files {
 fn about_chart(chart: &str, about: &str, image: &str) -> Value {
     let mut all = json!({
         "apiVersion": "v2", "name": chart, "description": about, "type": "application",
-        "version": version().trim_start_matches('v'), "appVersion": version(),
+        "version": version().trim_start_matches('v'), "appVersion": version(), "kubeVersion": KUBERNETES,
     });
     if let (PROGRAM, Value::Object(members)) = (chart, &mut all) {
         members.insert("annotations".to_owned(), json!({ IMAGE_ANNOTATION: image }));

@@ -46,13 +46,43 @@ const DEPLOYMENT: &str = "Deployment";
 /// The settings of the process. A change of them restarts it.
 pub(super) const CHECKSUM: &str = "checksum/settings";
 
-const SLOTS: [Slot; 29] = [
+const SLOTS: &[Slot] = &[
     slot(DEPLOYMENT, "/spec/replicas", ".Values.replicas", Shape::Plain),
     slot(
         DEPLOYMENT,
         "/spec/template/metadata/annotations/checksum~1settings",
         r#"list .Values.ironic.endpoint (include "metal3-rs.endpoints" .) .Values.ironic.name .Values.ironic.namespace .Values.fastTrack .Values.settings | toJson | sha256sum"#,
         Shape::Text,
+    ),
+    slot(
+        DEPLOYMENT,
+        "/spec/template/metadata/annotations/more",
+        r#"include "metal3-rs.members" .Values.podAnnotations"#,
+        Shape::Block,
+    ),
+    slot(
+        DEPLOYMENT,
+        "/spec/template/metadata/labels/more",
+        r#"include "metal3-rs.members" .Values.podLabels"#,
+        Shape::Block,
+    ),
+    slot(
+        "ServiceAccount",
+        "/metadata/annotations",
+        ".Values.serviceAccountAnnotations",
+        Shape::Tree,
+    ),
+    slot(
+        DEPLOYMENT,
+        "/spec/template/spec/affinity",
+        ".Values.affinity",
+        Shape::Tree,
+    ),
+    slot(
+        DEPLOYMENT,
+        "/spec/template/spec/topologySpreadConstraints",
+        ".Values.topologySpreadConstraints",
+        Shape::Tree,
     ),
     slot(
         DEPLOYMENT,
@@ -137,7 +167,7 @@ const SLOTS: [Slot; 29] = [
     slot(
         "ConfigMap",
         "/data/more",
-        r#"include "metal3-rs.settings" ."#,
+        r#"include "metal3-rs.members" .Values.settings"#,
         Shape::Block,
     ),
     slot(
@@ -160,21 +190,9 @@ const SLOTS: [Slot; 29] = [
     ),
     slot(
         "NetworkPolicy",
-        "/spec/ingress/0/from",
-        ".Values.networkPolicy.webhookFrom",
+        "/spec/ingress",
+        r#"fromYamlArray (include "metal3-rs.ingress" .)"#,
         Shape::Tree,
-    ),
-    slot(
-        "NetworkPolicy",
-        "/spec/ingress/1/from",
-        ".Values.networkPolicy.metricsFrom",
-        Shape::Tree,
-    ),
-    slot(
-        "NetworkPolicy",
-        "/spec/ingress/-",
-        r#"include "metal3-rs.probes" ."#,
-        Shape::Block,
     ),
     slot(
         "NetworkPolicy",

@@ -1,5 +1,6 @@
 //! The values of the charts: one table for `values.yaml` and for `values.schema.json`.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use metal3_domain::yaml;
@@ -34,14 +35,16 @@ fn text(path: &'static str, default: &str, about: &'static str) -> Row {
     row(path, default.into(), json!({ "type": "string" }), about)
 }
 
-fn map(path: &'static str, default: Value, about: &'static str) -> Row {
-    row(path, default, json!({ "type": "object" }), about)
+/// Texts by name. Helm makes a number of a text that looks like one, unless it is given with `--set-string`.
+fn texts(path: &'static str, default: Value, about: &'static str) -> Row {
+    let schema = json!({ "type": "object", "additionalProperties": { "type": "string" } });
+    row(path, default, schema, about)
 }
 
 /// A name of an object.
-const NAME: &str = "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$";
+const NAME: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
 /// The same, or nothing.
-const OPTIONAL_NAME: &str = "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$";
+const OPTIONAL_NAME: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$";
 /// A namespace, or nothing.
 const OPTIONAL_NAMESPACE: &str = "^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$";
 
@@ -101,8 +104,8 @@ fn scope() -> Vec<Row> {
         row(
             "extraArgs",
             json!([]),
-            json!({ "type": "array", "items": { "type": "string", "pattern": "^--" } }),
-            "more flags: docs/flags.md",
+            json!({ "type": "array", "items": { "type": "string", "pattern": "^--", "not": { "pattern": DECIDED } } }),
+            "more flags of docs/flags.md, other than those that values and objects of the chart decide",
         ),
         row(
             "settings",
@@ -114,6 +117,10 @@ fn scope() -> Vec<Row> {
         ),
     ]
 }
+
+/// Flags with which the process would contradict its roles, ports, webhooks or replicas.
+const DECIDED: &str =
+    "^--(controllers|namespace|leader-elect|webhook-port|diagnostics-address|webhook-certificates|observe-only)(=|$)";
 
 /// The variables of the program that other values set.
 const VALUED: [&str; 5] = [
@@ -130,11 +137,35 @@ fn settings() -> Vec<&'static str> {
     names.filter(|name| !VALUED.contains(name)).collect()
 }
 
+fn toleration() -> Value {
+    json!({
+        "type": "object", "additionalProperties": false,
+        "properties": {
+            "key": { "type": "string" }, "value": { "type": "string" },
+            "operator": { "enum": ["Exists", "Equal", "Lt", "Gt"] },
+            "effect": { "enum": ["NoSchedule", "PreferNoSchedule", "NoExecute", ""] },
+            "tolerationSeconds": { "type": "integer" },
+        },
+    })
+}
+
+/// Requests and limits, each by the name of a resource.
+fn resources() -> Value {
+    let quantity = json!({
+        "type": ["string", "number"], "pattern": "^[0-9]+([.][0-9]*)?([eE][-+]?[0-9]+|[EPTGMK]i|[EPTGMkmun])?$", "minimum": 0,
+    });
+    let quantities = json!({ "type": "object", "additionalProperties": quantity });
+    json!({
+        "type": "object", "additionalProperties": false,
+        "properties": { "limits": quantities, "requests": quantities, "claims": { "type": "array" } },
+    })
+}
+
 /// The Pods.
 fn of_pod(deployment: &Value) -> Vec<Row> {
     let at = |pointer: &str| deployment.pointer(pointer).cloned().unwrap_or_default();
     let container = |member: &str| at(&format!("/spec/template/spec/containers/0/{member}"));
-    let list = json!({ "type": "array", "items": { "type": "object" } });
+    let objects = |schema: Value| json!({ "type": "array", "items": schema });
     vec![
         row(
             "image",
@@ -151,7 +182,10 @@ fn of_pod(deployment: &Value) -> Vec<Row> {
         row(
             "imagePullSecrets",
             json!([]),
-            list.clone(),
+            objects(json!({
+                "type": "object", "required": ["name"], "additionalProperties": false,
+                "properties": { "name": { "type": "string", "pattern": NAME } },
+            })),
             "Secrets with logins of the registry, as `- name: NAME`",
         ),
         row(
@@ -160,19 +194,43 @@ fn of_pod(deployment: &Value) -> Vec<Row> {
             json!({ "type": "integer", "minimum": 0 }),
             "Pods; one leads and the others wait",
         ),
-        map("resources", container("resources"), "requests and limits of a Pod"),
+        row(
+            "resources",
+            container("resources"),
+            resources(),
+            "requests and limits of a Pod",
+        ),
         row(
             "priorityClassName",
             "".into(),
             json!({ "type": "string", "pattern": OPTIONAL_NAME }),
             "an existing PriorityClass",
         ),
-        map("nodeSelector", json!({}), "labels of the Nodes"),
+        texts("nodeSelector", json!({}), "labels of the Nodes"),
         row(
             "tolerations",
             at("/spec/template/spec/tolerations"),
-            list,
+            objects(toleration()),
             "taints that the Pods tolerate",
+        ),
+        row(
+            "affinity",
+            at("/spec/template/spec/affinity"),
+            json!({ "type": "object" }),
+            "which Nodes the Pods prefer: different ones",
+        ),
+        row(
+            "topologySpreadConstraints",
+            json!([]),
+            objects(json!({ "type": "object", "required": ["topologyKey"] })),
+            "how the Pods are spread over zones",
+        ),
+        texts("podLabels", json!({}), "more labels of the Pods"),
+        texts("podAnnotations", json!({}), "more annotations of the Pods"),
+        texts(
+            "serviceAccountAnnotations",
+            json!({}),
+            "annotations of the ServiceAccount",
         ),
         row(
             "extraVolumes",
@@ -243,7 +301,7 @@ fn objects() -> Vec<Row> {
             false,
             "a ServiceMonitor, its Service, and the role that its reader needs",
         ),
-        map(
+        texts(
             "serviceMonitor.labels",
             json!({}),
             "labels by which your Prometheus finds it",
@@ -253,7 +311,7 @@ fn objects() -> Vec<Row> {
             false,
             "a PodMonitor and the role that its reader needs, instead of serviceMonitor",
         ),
-        map(
+        texts(
             "podMonitor.labels",
             json!({}),
             "labels by which your Prometheus finds it",
@@ -268,7 +326,7 @@ fn objects() -> Vec<Row> {
             false,
             "a PrometheusRule with the alerts of docs/metrics.md",
         ),
-        map(
+        texts(
             "prometheusRule.labels",
             json!({}),
             "labels by which your Prometheus finds it",
@@ -279,7 +337,7 @@ fn objects() -> Vec<Row> {
             "what stands before the path in links to runbooks: the URL of the folder docs",
         ),
         switch("dashboards.enabled", false, "a ConfigMap with dashboards for Grafana"),
-        map(
+        texts(
             "dashboards.labels",
             json!({ "grafana_dashboard": "1" }),
             "labels by which your Grafana finds them",
@@ -293,12 +351,13 @@ fn ironic() -> Vec<Row> {
         row(
             "ironic.endpoint",
             "".into(),
-            json!({ "type": "string", "pattern": "^(https?://.+)?$" }),
-            "URL of Ironic; empty for https://ironic.NAMESPACE.svc:6385",
+            json!({ "type": "string", "pattern": r"^(https?://[^\s,]+)?$" }),
+            "URL of Ironic; empty for https://ironic.NAMESPACE.svc:6385. One of http:// needs --allow-insecure-ironic in extraArgs",
         ),
-        text(
+        row(
             "ironic.endpoints",
-            "",
+            "".into(),
+            json!({ "type": "string", "pattern": r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?=https?://[^\s,]+(,\s*|$))*$" }),
             "further Ironics without a login: name=https://host:6385,name=https://host:6385",
         ),
         row(
@@ -307,12 +366,18 @@ fn ironic() -> Vec<Row> {
             further(),
             "further Ironics: `name`, `endpoint`, and Secrets as below, `credentialsSecret`, `caSecret`, `clientCertificateSecret`",
         ),
-        text(
+        row(
             "ironic.name",
-            "",
+            "".into(),
+            json!({ "type": "string", "pattern": r"^([a-z0-9]([-a-z0-9./]*[a-z0-9])?(,\s*|$))*$" }),
             "Ironic resource of ironic-standalone-operator in place of an endpoint, a login and a CA",
         ),
-        text("ironic.namespace", "", "its namespace; empty for that of the release"),
+        row(
+            "ironic.namespace",
+            "".into(),
+            json!({ "type": "string", "pattern": OPTIONAL_NAMESPACE, "maxLength": 63 }),
+            "its namespace; empty for that of the release",
+        ),
         text(
             "ironic.username",
             "",
@@ -387,8 +452,10 @@ pub(super) fn yaml(rows: &[Row]) -> String {
 /// `values.schema.json`. Other members than those of the table are errors.
 pub(super) fn schema(rows: &[Row]) -> Value {
     let mut members = Map::new();
-    // Helm adds it for charts that contain others.
+    // Helm adds it for charts that contain others, which name the others as conditions.
     members.insert("global".to_owned(), json!({}));
+    members.insert("enabled".to_owned(), json!({ "type": "boolean" }));
+    members.insert("tags".to_owned(), json!({ "type": "object" }));
     for row in rows {
         let mut schema = row.schema.clone();
         if let Value::Object(schema) = &mut schema {
@@ -412,6 +479,7 @@ pub(super) fn schema(rows: &[Row]) -> Value {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "type": "object",
         "additionalProperties": false,
+        "required": required(rows),
         "properties": members,
         "allOf": rules(rows),
     });
@@ -420,8 +488,19 @@ pub(super) fn schema(rows: &[Row]) -> Value {
     {
         let on = ["ipam", "capm3", "hosts"].map(|name| json!({ "properties": { name: { "const": true } } }));
         products.insert("anyOf".to_owned(), json!(on));
+        products.insert("required".to_owned(), json!(["ipam", "capm3", "hosts"]));
     }
     whole
+}
+
+/// Members without which templates have nothing to read from: a `null` removes one. The values of an older release, which an
+/// upgrade may reuse, have them, so a new group of values needs templates that accept its absence.
+fn required(rows: &[Row]) -> BTreeSet<&'static str> {
+    let groups = rows.iter().filter_map(|row| Some(row.path.split_once('.')?.0));
+    let members = rows.iter().map(|row| row.path);
+    groups
+        .chain(members.filter(|path| ["certificates", "replicas"].contains(path)))
+        .collect()
 }
 
 /// Values that contradict each other.
@@ -435,6 +514,14 @@ fn rules(rows: &[Row]) -> Vec<Value> {
         json!({ "not": { "properties": {
             "observeOnly": { "const": true }, "certificates": { "const": "self-managed" },
         } } }),
+        json!({ "not": { "properties": {
+            "serviceMonitor": { "properties": { "enabled": { "const": true } } },
+            "podMonitor": { "properties": { "enabled": { "const": true } } },
+        } } }),
+        json!({
+            "if": { "properties": { "ironic": { "properties": { "endpoint": { "pattern": "^http:" } } } } },
+            "then": { "properties": { "extraArgs": { "contains": { "pattern": "^--allow-insecure-ironic(=true)?$" } } } },
+        }),
         json!({ "if": login("username"), "then": login("password") }),
         json!({ "if": login("password"), "then": login("username") }),
     ]
