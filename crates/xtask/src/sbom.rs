@@ -1,7 +1,7 @@
 //! `sbom`: what the released program is built from, in the form of CycloneDX.
 //!
-//! The list comes from `cargo tree` for the features of the release, checksums from the lock file. It has no time and no
-//! random number: the same commit gives the same file.
+//! The list comes from `cargo tree` for the features and targets of the release, checksums from the lock file. It has no time and
+//! no random number: the same commit gives the same file. So the C library, which is that of the machine that links, has no version.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,23 +13,51 @@ use metal3_files::{documents, workspace};
 use metal3_flags::version::version;
 use serde_json::{Value, json};
 
-use crate::images::RELEASED;
+use crate::images::{RELEASED, triples};
 
 const PROGRAM: &str = "metal3-manager";
 
 /// Writes the document.
 pub(crate) fn run(path: &Path) -> Result<bool> {
     let root = workspace::root()?;
-    let packages = packages(&tree(&root, "normal,build")?);
-    let document = document(&packages, &checksums(&documents::text(&root.join("Cargo.lock"))?));
+    let packages = packages(&trees(&root)?);
+    let mut document = document(&packages, &checksums(&documents::text(&root.join("Cargo.lock"))?));
+    let compiler = documents::text(&root.join("rust-toolchain.toml"))?;
+    if let Some(Value::Array(components)) = document.get_mut("components") {
+        components.extend(linked(
+            channel(&compiler).context("rust-toolchain.toml names no channel")?,
+        ));
+    }
     fs::write(path, format!("{document:#}\n")).with_context(|| format!("write {}", path.display()))?;
     println!("{}: {} packages", path.display(), packages.len());
     Ok(true)
 }
 
-/// The same packages in the form of `cargo auditable`, for the program itself.
-pub(crate) fn audited(root: &Path) -> Result<Value> {
-    let (all, at_run) = (tree(root, "normal,build")?, tree(root, "normal")?);
+/// What the linker adds to the packages.
+fn linked(compiler: &str) -> [Value; 2] {
+    let licence = |expression: &str| json!([{ "expression": expression }]);
+    [
+        json!({
+            "type": "library", "bom-ref": "rust-std", "name": "rust-std", "version": compiler,
+            "purl": format!("pkg:generic/rust-std@{compiler}"), "licenses": licence("MIT OR Apache-2.0"),
+        }),
+        json!({
+            "type": "library", "bom-ref": "glibc", "name": "glibc", "licenses": licence("LGPL-2.1-or-later"),
+            "description": "linked statically; the program contains its version as a text",
+        }),
+    ]
+}
+
+/// The version of the compiler in `rust-toolchain.toml`.
+fn channel(text: &str) -> Option<&str> {
+    let mut values = text.lines().filter_map(|line| line.split_once('='));
+    let (_, value) = values.find(|(name, _)| name.trim() == "channel")?;
+    Some(value.trim().trim_matches('"'))
+}
+
+/// The packages of the program for one target, in the form of `cargo auditable`, for the program itself.
+pub(crate) fn audited(root: &Path, triple: &str) -> Result<Value> {
+    let (all, at_run) = (tree(root, "normal,build", triple)?, tree(root, "normal", triple)?);
     let checksums = checksums(&documents::text(&root.join("Cargo.lock"))?);
     Ok(listed(&packages(&all), &packages(&at_run), &checksums))
 }
@@ -61,11 +89,16 @@ fn listed(
     json!({ "packages": all.keys().map(package).collect::<Vec<_>>() })
 }
 
-/// The packages of the released program, as cargo prints them.
-fn tree(root: &Path, edges: &str) -> Result<String> {
+/// The packages of the released programs of all targets, as cargo prints them.
+fn trees(root: &Path) -> Result<String> {
+    triples().map(|triple| tree(root, "normal,build", triple)).collect()
+}
+
+/// The packages of the released program for a target, as cargo prints them.
+fn tree(root: &Path, edges: &str, triple: &str) -> Result<String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args(["tree", "--locked", "--package", PROGRAM, "--target", "all"])
+        .args(["tree", "--locked", "--package", PROGRAM, "--target", triple])
         .args(RELEASED)
         .args(["--edges", edges, "--prefix", "none", "--format", "{p}|{l}"])
         .current_dir(root)
@@ -113,14 +146,15 @@ fn document(packages: &BTreeMap<Package, String>, checksums: &BTreeMap<Package, 
     let component = |((name, version), licence): (&Package, &String)| {
         // Cargo accepts a slash between alternatives, SPDX does not.
         let licence: Vec<&str> = licence.split('/').map(str::trim).collect();
-        let purl = format!("pkg:cargo/{name}@{version}");
+        let checksum = checksums.get(&(name.clone(), version.clone()));
+        // Who registered the name of a package of the workspace at crates.io would be taken for its author.
+        let place = if checksum.is_some() { "cargo" } else { "generic" };
+        let purl = format!("pkg:{place}/{name}@{version}");
         let mut component = json!({
             "type": "library", "bom-ref": purl, "purl": purl, "name": name, "version": version,
             "licenses": [{ "expression": licence.join(" OR ") }],
         });
-        if let (Some(checksum), Value::Object(members)) =
-            (checksums.get(&(name.clone(), version.clone())), &mut component)
-        {
+        if let (Some(checksum), Value::Object(members)) = (checksum, &mut component) {
             members.insert("hashes".to_owned(), json!([{ "alg": "SHA-256", "content": checksum }]));
         }
         component
@@ -160,6 +194,35 @@ mod tests {
     }
 
     #[test]
+    fn packages_of_other_operating_systems_are_not_listed() {
+        let root = workspace::root().unwrap();
+        let packages = packages(&trees(&root).unwrap());
+        assert!(packages.len() > 100, "{}", packages.len());
+        for name in packages.keys().map(|(name, _)| name) {
+            let is_other = [
+                "windows",
+                "schannel",
+                "security-framework",
+                "jni",
+                "wasm-bindgen",
+                "js-sys",
+            ];
+            assert!(!is_other.iter().any(|other| name.starts_with(other)), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_linked_is_listed_with_the_version_of_the_compiler() {
+        let compiler = channel("[toolchain]\nchannel = \"1.2.3\"\n").unwrap();
+        let [library, c] = linked(compiler);
+        assert_eq!(
+            (&library["name"], &library["version"]),
+            (&json!("rust-std"), &json!("1.2.3"))
+        );
+        assert_eq!(c["licenses"][0]["expression"], "LGPL-2.1-or-later");
+    }
+
+    #[test]
     fn a_package_is_listed_once_with_version_licence_and_checksum() {
         let tree = "metal3-x v0.1.0 (/checkout)|Apache-2.0\nserde v1.0.1|MIT / Apache-2.0\n\
                     macro v2.0.0 (proc-macro)|MIT\nserde v1.0.1|MIT / Apache-2.0 (*)\n";
@@ -171,6 +234,7 @@ mod tests {
         assert_eq!(names, ["macro", "metal3-x", "serde"]);
         assert_eq!(components[0]["version"], "2.0.0");
         assert_eq!(components[1].get("hashes"), None, "a package of the workspace");
+        assert_eq!(components[1]["purl"], "pkg:generic/metal3-x@0.1.0");
         assert_eq!(components[2]["purl"], "pkg:cargo/serde@1.0.1");
         assert_eq!(components[2]["licenses"][0]["expression"], "MIT OR Apache-2.0");
         assert_eq!(

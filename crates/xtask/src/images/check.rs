@@ -132,7 +132,7 @@ pub(super) fn judge(folder: &Path, architecture: &Architecture, facts: &Facts) -
     let printed = unpacked(folder, &scratch, architecture, facts).and_then(|program| {
         let listed = audit::read(&program, architecture)?;
         ensure!(
-            listed == sbom::audited(&workspace::root()?)?,
+            listed == sbom::audited(&workspace::root()?, architecture.triple)?,
             "the program lists other packages than those of the lock file"
         );
         let printed = start(&program, architecture, "--version")?;

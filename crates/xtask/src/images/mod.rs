@@ -29,7 +29,7 @@ use crate::run::{git, succeed};
 use crate::sbom;
 pub(crate) use layer::{Entry, archive, compressed, fits};
 pub(crate) use layout::{NO_SOURCE, sha256};
-pub(crate) use program::{RELEASED, native};
+pub(crate) use program::{RELEASED, native, triples};
 pub(crate) use registry::{Registry, copy_layout, is_loopback, push, pushed, read_whole};
 pub(crate) use written::Written;
 
@@ -153,13 +153,12 @@ fn layout_of(root: &Path, target: &Path, options: &Options) -> Result<Option<Lay
         profile: &options.compiled.profile,
         features: &program::RELEASED,
     };
-    let packages = sbom::audited(root)?;
     let (mut programs, mut missing) = (Vec::new(), 0);
     for name in &options.architectures {
         let architecture = architecture(name)?;
         match build
             .program(architecture)
-            .and_then(|path| audit::embed(&path, architecture, &packages))
+            .and_then(|path| audit::embed(&path, architecture, &sbom::audited(root, architecture.triple)?))
             .and_then(|path| program::read(&path, architecture))
         {
             Ok(program) => programs.push((architecture, program)),

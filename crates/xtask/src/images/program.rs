@@ -57,6 +57,11 @@ pub(super) const ARCHITECTURES: [Architecture; 2] = [
     },
 ];
 
+/// The targets of the released programs.
+pub(crate) fn triples() -> impl Iterator<Item = &'static str> {
+    ARCHITECTURES.iter().map(|architecture| architecture.triple)
+}
+
 impl Architecture {
     /// The platform in an index and in a configuration.
     pub(super) fn platform(&self) -> Value {
