@@ -26,6 +26,26 @@ fn commands() -> Vec<(String, String)> {
     commands
 }
 
+/// A tag of an action is what its owner makes of it later.
+#[test]
+fn each_action_of_a_workflow_is_named_by_its_commit() {
+    let folder = workspace::root().unwrap().join(".github/workflows");
+    let mut actions = 0;
+    for path in documents::files(&folder, &["yml"]).unwrap() {
+        let text = documents::text(&path).unwrap();
+        let uses = text
+            .lines()
+            .filter_map(|line| line.trim().trim_start_matches("- ").strip_prefix("uses:"));
+        for action in uses {
+            let (commit, version) = action.split_once('@').unwrap().1.split_once(" # v").unwrap();
+            let is_commit = commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+            assert!(is_commit && !version.is_empty(), "{}: {action}", path.display());
+            actions += 1;
+        }
+    }
+    assert!(actions > 3, "{actions}");
+}
+
 #[test]
 fn each_command_of_a_workflow_is_a_target_of_the_makefile() {
     let makefile = documents::text(&workspace::root().unwrap().join("Makefile")).unwrap();
