@@ -220,6 +220,8 @@ mod hosts_tests;
 #[cfg(test)]
 mod infrastructure_tests;
 #[cfg(test)]
+mod page_tests;
+#[cfg(test)]
 mod readme_tests;
 #[cfg(test)]
 mod restricted;

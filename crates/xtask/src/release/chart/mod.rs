@@ -4,6 +4,7 @@
 //! members with a value of their own are in `slots`. A chart has no object that the components lack, except what a value
 //! adds: a monitor, and Secrets for Ironic. It has no Namespace: `helm install --create-namespace` creates it.
 
+mod cases;
 pub(crate) mod check;
 mod checks;
 pub(crate) mod dry_run;
@@ -12,6 +13,8 @@ mod helpers;
 mod installed;
 pub(crate) mod package;
 pub(crate) mod push;
+mod rows;
+mod schemas;
 mod slots;
 mod tree;
 mod values;
@@ -76,11 +79,11 @@ pub(super) fn files(image: &str) -> Files {
     let about_definitions = "The kinds of metal3-rs. Install it before metal3-rs, in the same namespace";
     let about_program = "Bare metal for Cluster API: hosts, machines and addresses in one process";
     for (chart, about, rows) in [
-        (DEFINITIONS, about_definitions, values::of_definitions()),
+        (DEFINITIONS, about_definitions, rows::of_definitions()),
         (
             PROGRAM,
             about_program,
-            values::of_program(&deployment.unwrap_or_default()),
+            rows::of_program(&deployment.unwrap_or_default()),
         ),
     ] {
         let mut add = |name: &str, text: String| files.insert(Path::new(chart).join(name), text);
@@ -185,7 +188,7 @@ mod tests {
         let extras = extras::templates().into_iter().map(|(_, text)| text);
         let helpers = std::iter::once(helpers::TEXT.to_owned());
         let all: String = templates("r/x:1").into_values().chain(extras).chain(helpers).collect();
-        for row in values::of_program(&json!({})) {
+        for row in rows::of_program(&json!({})) {
             let read = format!(".Values.{}", row.path);
             // Not only as the beginning of another value.
             let is_whole = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '.');

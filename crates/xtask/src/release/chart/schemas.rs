@@ -1,0 +1,82 @@
+//! Schemas of values: what the API server or the program would refuse later is refused by Helm.
+
+use metal3_flags::VARIABLES;
+use serde_json::{Value, json};
+
+/// A name of an object.
+pub(super) const NAME: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
+/// The same, or nothing.
+pub(super) const OPTIONAL_NAME: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$";
+/// A namespace, or nothing.
+pub(super) const OPTIONAL_NAMESPACE: &str = "^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$";
+
+/// Flags with which the process would contradict its roles, ports, webhooks or replicas.
+pub(super) const DECIDED: &str =
+    "^--(controllers|namespace|leader-elect|webhook-port|diagnostics-address|webhook-certificates|observe-only)(=|$)";
+
+/// The variables of the program that other values set.
+const VALUED: [&str; 5] = [
+    "IRONIC_ENDPOINT",
+    "IRONIC_ENDPOINTS",
+    "IRONIC_NAME",
+    "IRONIC_NAMESPACE",
+    "WATCH_NAMESPACE",
+];
+
+/// The variables of the program that no other value sets.
+pub(super) fn settings() -> Vec<&'static str> {
+    let names = VARIABLES.iter().map(|variable| variable.name);
+    names.filter(|name| !VALUED.contains(name)).collect()
+}
+
+pub(super) fn toleration() -> Value {
+    json!({
+        "type": "object", "additionalProperties": false,
+        "properties": {
+            "key": { "type": "string" }, "value": { "type": "string" },
+            "operator": { "enum": ["Exists", "Equal", "Lt", "Gt"] },
+            "effect": { "enum": ["NoSchedule", "PreferNoSchedule", "NoExecute", ""] },
+            "tolerationSeconds": { "type": "integer" },
+        },
+    })
+}
+
+/// Requests and limits, each by the name of a resource.
+pub(super) fn resources() -> Value {
+    let quantity = json!({
+        "type": ["string", "number"], "pattern": "^[0-9]+([.][0-9]*)?([eE][-+]?[0-9]+|[EPTGMK]i|[EPTGMkmun])?$", "minimum": 0,
+    });
+    let quantities = json!({ "type": "object", "additionalProperties": quantity });
+    json!({
+        "type": "object", "additionalProperties": false,
+        "properties": { "limits": quantities, "requests": quantities, "claims": { "type": "array" } },
+    })
+}
+
+/// Peers of a NetworkPolicy.
+pub(super) fn peers() -> Value {
+    json!({ "type": "array", "items": {
+        "type": "object", "minProperties": 1, "additionalProperties": false,
+        "properties": {
+            "ipBlock": { "type": "object" }, "namespaceSelector": { "type": "object" }, "podSelector": { "type": "object" },
+        },
+    } })
+}
+
+/// The schema of further Ironics. The Ironic of `ironic.endpoint` has the name `ironic`.
+pub(super) fn further() -> Value {
+    let secret = json!({ "type": "string", "pattern": NAME });
+    json!({ "type": "array", "items": {
+        "type": "object",
+        "required": ["name", "endpoint"],
+        "additionalProperties": false,
+        "properties": {
+            "name": {
+                "type": "string", "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "maxLength": 50,
+                "not": { "const": "ironic" },
+            },
+            "endpoint": { "type": "string", "pattern": r"^https?://[^\s,]+$" },
+            "credentialsSecret": secret, "caSecret": secret, "clientCertificateSecret": secret,
+        },
+    } })
+}
