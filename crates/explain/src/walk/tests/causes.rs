@@ -104,13 +104,15 @@ fn cluster_that_nothing_waits_for_is_done_without_workers_and_is_judged_without_
     );
     let available =
         |status: &str| json!({ "status": { "conditions": conditions(&[("Available", status, "NotAvailable")]) } });
-    let explanation = explained(&[cluster(available("True")), control_plane], "cluster/edge", None);
+    let [infrastructure, _] = parts();
+    let objects = [cluster(available("True")), infrastructure.clone(), control_plane];
+    let explanation = explained(&objects, "cluster/edge", None);
     assert_eq!((links(&explanation), explanation.state), (vec![], State::Ready));
     let without = with(
         cluster(available("False")),
         json!({ "spec": { "controlPlaneRef": null } }),
     );
-    let objects = [without, running("w0", json!({}))];
+    let objects = [without, infrastructure, running("w0", json!({}))];
     assert_end("cluster/edge", &objects, ("Cluster/edge NotAvailable", State::Waiting));
 }
 

@@ -79,7 +79,15 @@ fn cluster_that_says_that_it_is_not_available_waits() {
         json!({ "status": { "nodeRef": { "name": "n0" }, "conditions": conditions(&[("Ready", "True", "Ready")]) } });
     let available =
         |status: &str| json!({ "status": { "conditions": conditions(&[("Available", status, "NotAvailable")]) } });
-    let objects = |status: &str| [cluster(available(status)), machine("m0", running.clone())];
+    let objects = |status: &str| {
+        let [infrastructure, control_plane] = parts();
+        [
+            cluster(available(status)),
+            infrastructure,
+            control_plane,
+            machine("m0", running.clone()),
+        ]
+    };
     assert_end(
         "cluster/edge",
         &objects("False"),
