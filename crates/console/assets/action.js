@@ -15,29 +15,37 @@ function ask({ namespace, name, uid }, one, done) {
   const typed = el("input", { id: "typed", type: "text", autocomplete: "off", spellcheck: "false" });
   const go = el("button", { type: "button", class: one.harms ? "harms" : "", "data-go": true, onclick: () => act() }, one.what);
   const stop = el("button", { type: "button", onclick: () => dialog.close() }, "Cancel");
-  const dialog = el("dialog", { "aria-labelledby": "asked" },
-    el("h2", { id: "asked" }, `${one.what}: ${name}`),
-    el("p", {}, `${one.consequence[0].toUpperCase()}${one.consequence.slice(1)}.`),
+  const dialog = el("dialog", { "aria-labelledby": "asked", "aria-describedby": "consequence" },
+    el("h2", { id: "asked" }, `${one.what}: ${namespace}/${name}`),
+    el("p", { id: "consequence" }, `${one.consequence[0].toUpperCase()}${one.consequence.slice(1)}.`),
     one.command && el("p", {}, el("code", {}, one.command)),
     one.harms && el("p", {}, el("label", { for: "typed" }, `Type ${name} to confirm`), typed),
     said, el("div", { class: "choice" }, stop, go));
-  const check = () => (go.disabled = one.harms && typed.value !== name);
+  let isAsking = false;
+  const check = () => (go.disabled = isAsking || (one.harms && typed.value !== name));
   typed.addEventListener("input", check);
   typed.addEventListener("keydown", (event) => event.key === "Enter" && !go.disabled && act());
+  // What was sent is not taken back by closing.
+  dialog.addEventListener("cancel", (event) => isAsking && event.preventDefault());
+  addEventListener("popstate", () => dialog.close(), { once: true });
   dialog.addEventListener("close", () => {
     dialog.remove();
     before?.isConnected && before.focus();
   });
 
   async function act() {
-    go.disabled = true;
+    isAsking = true;
+    stop.disabled = true;
+    check();
     fill(said, "Asking the API server …");
     let answer;
     try {
-      answer = await post("/api/act", { namespace, name, uid: uid ?? "", action: one.action, typed: typed.value });
+      answer = await post("/api/act", { namespace, name, uid: uid ?? "", action: one.action, consequence: one.consequence, typed: typed.value });
     } catch {
       answer = { done: false, text: "The console did not answer, and it is not known whether this was done. The page shows it once it is known." };
     }
+    isAsking = false;
+    stop.disabled = false;
     done(answer);
     if (answer.done) return dialog.close();
     said.className = "said failed";

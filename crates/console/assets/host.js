@@ -28,7 +28,8 @@ export class Host extends Document {
     } catch {
       // Without an answer there are no buttons.
     }
-    if (this.isOpen && this.shown) this.keep(() => this.show(this.shown));
+    // The document is as old as it was: its time is not now.
+    if (this.isOpen && this.shown) this.keep(() => this.show({ ...this.shown, now: undefined }));
   }
 
   concerns({ all, namespaces }) {

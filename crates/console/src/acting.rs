@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 
 use crate::Notice;
 use crate::actions::{Refusal, Wanted, patch};
@@ -62,6 +63,7 @@ pub(crate) struct Acting {
     is_read_only: bool,
     /// By namespace and host; without a host for all of the namespace.
     rights: Mutex<BTreeMap<(String, String), (bool, Instant)>>,
+    tasks: TaskTracker,
 }
 
 impl Acting {
@@ -73,6 +75,7 @@ impl Acting {
             announce,
             is_read_only: options.is_read_only,
             rights: Mutex::default(),
+            tasks: TaskTracker::new(),
         }
     }
 
@@ -136,8 +139,15 @@ impl Acting {
         Ok(may)
     }
 
+    /// The same as a task of its own: it runs to its end, and is announced, also when the page is closed meanwhile.
+    pub(crate) async fn act_to_the_end(self: &Arc<Self>, wanted: Wanted) -> Option<Done> {
+        let own = Arc::clone(self);
+        let done = self.tasks.spawn(async move { own.act(&wanted).await });
+        done.await.ok()
+    }
+
     /// Does what a page asks for, and has it printed.
-    pub(crate) async fn act(&self, wanted: &Wanted) -> Done {
+    async fn act(&self, wanted: &Wanted) -> Done {
         let of_lab = self
             .lab
             .as_ref()
@@ -173,7 +183,7 @@ impl Acting {
             let host = serde_json::to_value(host).map_err(|error| error.to_string())?;
             let patch = patch(&host, wanted).map_err(|refusal| refusal.text().to_owned())?;
             match self.send(&hosts, &wanted.name, &patch).await {
-                Ok(()) => return Ok("Done. Controllers act on it now; this page follows.".to_owned()),
+                Ok(()) => return Ok("Done: the host is changed, and this page follows what becomes of it.".to_owned()),
                 // The host has another version now.
                 Err(Failure::Conflict) => {}
                 Err(Failure::Other(error)) => return Err(error),

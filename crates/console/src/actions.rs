@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 
 use crate::objects::text;
 
+/// The pause that a paused Cluster gives its hosts.
+const PAUSED_BY_CLUSTER: &str = "metal3.io/capm3";
+
 /// One thing that can be done, as pages get it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Action {
@@ -39,6 +42,9 @@ pub(crate) struct Wanted {
     /// The UID of the host that the page showed.
     pub(crate) uid: String,
     pub(crate) action: String,
+    /// What the page said would happen: it holds for that only.
+    #[serde(default)]
+    pub(crate) consequence: String,
     /// What the viewer typed to confirm.
     #[serde(default)]
     pub(crate) typed: String,
@@ -89,12 +95,26 @@ impl Change {
     }
 }
 
-/// What can be done about a host as it is.
-pub(crate) fn of(host: &Value) -> Vec<Action> {
-    let (namespace, name) = (text(host, "/metadata/namespace"), text(host, "/metadata/name"));
-    let user = user(host);
-    let row = |action, what, consequence: &str, is_interrupted: bool, change: Change| {
-        let user = user.as_deref().filter(|_| is_interrupted);
+/// A host, and who uses its machine.
+struct Host<'a> {
+    object: &'a Value,
+    user: Option<String>,
+    is_deleted: bool,
+    /// Whether the machine is to be on.
+    online: Option<bool>,
+}
+
+impl Host<'_> {
+    /// An action; one that interrupts the user of the machine names him, and is confirmed.
+    fn action(
+        &self,
+        (action, what): (&'static str, &'static str),
+        consequence: &str,
+        is_interruption: bool,
+        change: Change,
+    ) -> Action {
+        let user = self.user.as_deref().filter(|_| is_interruption);
+        let [namespace, name] = ["/metadata/namespace", "/metadata/name"].map(|at| text(self.object, at));
         Action {
             action,
             what,
@@ -106,50 +126,93 @@ pub(crate) fn of(host: &Value) -> Vec<Action> {
             harms: user.is_some(),
             change,
         }
-    };
-    let pause = if has(host, PAUSED_ANNOTATION) {
-        let change = Change::Remove(PAUSED_ANNOTATION);
-        row("resume", "Resume", "controllers serve the host again", false, change)
-    } else {
-        let change = Change::Annotate(PAUSED_ANNOTATION);
-        row("pause", "Pause", "controllers leave the host alone", false, change)
+    }
+
+    /// Whether the annotation is there. A request that is says more than a new one: how, or never.
+    fn has(&self, name: &str) -> bool {
+        annotation(self.object, name).is_some()
+    }
+
+    fn pause(&self) -> Option<Action> {
+        // What waited begins then.
+        let again = match (self.is_deleted, self.online) {
+            (true, _) => "controllers serve the host again, and go on with its deletion: its disks may be erased",
+            (false, Some(false)) => "controllers serve the host again, and switch its machine off",
+            (false, _) => "controllers serve the host again",
+        };
+        match annotation(self.object, PAUSED_ANNOTATION) {
+            // It ends with the pause of the Cluster: during a move, two managers would serve one machine.
+            Some(PAUSED_BY_CLUSTER) => None,
+            Some(_) => {
+                let mut resume = self.action(("resume", "Resume"), again, true, Change::Remove(PAUSED_ANNOTATION));
+                resume.harms |= self.is_deleted;
+                Some(resume)
+            }
+            None => {
+                let what = "controllers leave the host alone";
+                Some(self.action(("pause", "Pause"), what, false, Change::Annotate(PAUSED_ANNOTATION)))
+            }
+        }
+    }
+
+    fn power(&self) -> Action {
+        match self.online {
+            Some(true) => {
+                let what = "what runs on the machine stops";
+                self.action(("power-off", "Power off"), what, true, Change::Online(false))
+            }
+            _ => self.action(
+                ("power-on", "Power on"),
+                "the machine boots",
+                false,
+                Change::Online(true),
+            ),
+        }
+    }
+
+    fn detachment(&self) -> Action {
+        if self.has(DETACHED_ANNOTATION) {
+            let what = match self.online {
+                Some(false) => "Ironic manages the machine again, and switches it off",
+                _ => "Ironic manages the machine again",
+            };
+            return self.action(("attach", "Attach"), what, true, Change::Remove(DETACHED_ANNOTATION));
+        }
+        let what = "Ironic no longer manages the machine, which keeps running";
+        self.action(("detach", "Detach"), what, true, Change::Annotate(DETACHED_ANNOTATION))
+    }
+}
+
+/// What can be done about a host as it is.
+pub(crate) fn of(object: &Value) -> Vec<Action> {
+    let host = Host {
+        object,
+        user: user(object),
+        is_deleted: object.pointer("/metadata/deletionTimestamp").is_some(),
+        online: object.pointer("/spec/online").and_then(Value::as_bool),
     };
     // A host that is being deleted is on its way out, and can only be stopped there.
-    if host.pointer("/metadata/deletionTimestamp").is_some() {
-        return vec![pause];
+    if host.is_deleted {
+        return host.pause().into_iter().collect();
     }
-    let is_online = host.pointer("/spec/online").and_then(Value::as_bool) == Some(true);
-    let mut all = vec![match is_online {
-        true => row(
-            "power-off",
-            "Power off",
-            "what runs on the machine stops",
-            true,
-            Change::Online(false),
-        ),
-        false => row("power-on", "Power on", "the machine boots", false, Change::Online(true)),
-    }];
-    let state = text(host, "/status/provisioning/state");
-    if is_online && ["provisioned", "externally provisioned"].contains(&state) {
+    let mut all = vec![host.power()];
+    let state = text(object, "/status/provisioning/state");
+    let runs = host.online == Some(true) && ["provisioned", "externally provisioned"].contains(&state);
+    if runs && !host.has(REBOOT_ANNOTATION) {
         let what = "what runs on the machine is interrupted";
-        all.push(row("reboot", "Reboot", what, true, Change::Annotate(REBOOT_ANNOTATION)));
+        all.push(host.action(("reboot", "Reboot"), what, true, Change::Annotate(REBOOT_ANNOTATION)));
     }
-    if state == "available" {
+    if state == "available" && !host.has(INSPECT_ANNOTATION) {
         let what = "the machine boots the agent, which reads its hardware";
-        let change = Change::Annotate(INSPECT_ANNOTATION);
-        all.push(row("inspect", "Inspect again", what, false, change));
+        all.push(host.action(
+            ("inspect", "Inspect again"),
+            what,
+            false,
+            Change::Annotate(INSPECT_ANNOTATION),
+        ));
     }
-    all.push(pause);
-    all.push(match has(host, DETACHED_ANNOTATION) {
-        true => {
-            let change = Change::Remove(DETACHED_ANNOTATION);
-            row("attach", "Attach", "Ironic manages the machine again", false, change)
-        }
-        false => {
-            let what = "Ironic no longer manages the machine, which keeps running";
-            row("detach", "Detach", what, true, Change::Annotate(DETACHED_ANNOTATION))
-        }
-    });
+    all.extend(host.pause());
+    all.push(host.detachment());
     all
 }
 
@@ -160,6 +223,7 @@ pub(crate) fn patch(host: &Value, wanted: &Wanted) -> Result<Value, Refusal> {
     }
     let all = of(host);
     let action = all.iter().find(|action| action.action == wanted.action);
+    let action = action.filter(|action| action.consequence == wanted.consequence);
     let action = action.ok_or(Refusal::NotNow)?;
     if action.harms && wanted.typed != wanted.name {
         return Err(Refusal::NotConfirmed);
@@ -175,9 +239,8 @@ pub(crate) fn patch(host: &Value, wanted: &Wanted) -> Result<Value, Refusal> {
     Ok(patch)
 }
 
-fn has(host: &Value, annotation: &str) -> bool {
-    let annotations = host.pointer("/metadata/annotations").and_then(Value::as_object);
-    annotations.is_some_and(|all| all.contains_key(annotation))
+fn annotation<'a>(host: &'a Value, name: &str) -> Option<&'a str> {
+    host.pointer("/metadata/annotations")?.get(name)?.as_str()
 }
 
 /// Who uses the machine; `None` if nothing runs on it that a person misses.
@@ -193,6 +256,8 @@ fn user(host: &Value) -> Option<String> {
     let has_system = [
         "/status/provisioning/image/url",
         "/status/provisioning/customDeploy/method",
+        "/spec/image/url",
+        "/spec/customDeploy/method",
     ];
     let has_system = has_system.iter().any(|at| !text(host, at).is_empty());
     (is_external || has_system).then(|| "the system on its disk".to_owned())
@@ -209,8 +274,11 @@ mod tests {
         })
     }
 
-    fn wanted(action: &str, typed: &str) -> Wanted {
-        let text = json!({ "namespace": "lab", "name": "h", "uid": "u", "action": action, "typed": typed });
+    /// As a page asks that showed this host.
+    fn asked(host: &Value, action: &str, typed: &str) -> Wanted {
+        let shown = of(host).into_iter().find(|one| one.action == action);
+        let consequence = shown.map(|one| one.consequence).unwrap_or_default();
+        let text = json!({ "namespace": "lab", "name": "h", "uid": "u", "action": action, "typed": typed, "consequence": consequence });
         serde_json::from_value(text).unwrap()
     }
 
@@ -251,7 +319,7 @@ mod tests {
                 vec![
                     ("power-off", true),
                     ("reboot", true),
-                    ("resume", false),
+                    ("resume", true),
                     ("detach", true),
                 ],
             ),
@@ -279,34 +347,90 @@ mod tests {
     }
 
     #[test]
-    fn patch_is_of_this_version_of_this_host_and_of_what_the_page_offered() {
-        let used = json!({ "online": true, "consumerRef": { "kind": "Metal3Machine", "name": "m" } });
-        let used = host(used, "provisioned", json!({}));
+    fn patch_is_of_this_version_of_this_host_and_of_what_the_page_said() {
+        let used_by = |name: &str| {
+            let spec = json!({ "online": true, "consumerRef": { "kind": "Metal3Machine", "name": name } });
+            host(spec, "provisioned", json!({}))
+        };
+        let used = used_by("m");
         let own = json!({ "uid": "u", "resourceVersion": "7" });
         assert_eq!(
-            patch(&used, &wanted("power-off", "h")),
+            patch(&used, &asked(&used, "power-off", "h")),
             Ok(json!({ "spec": { "online": false }, "metadata": own }))
         );
         let annotated =
             json!({ "metadata": { "annotations": { REBOOT_ANNOTATION: "" }, "uid": "u", "resourceVersion": "7" } });
-        assert_eq!(patch(&used, &wanted("reboot", "h")), Ok(annotated));
+        assert_eq!(patch(&used, &asked(&used, "reboot", "h")), Ok(annotated));
         let removed =
             json!({ "metadata": { "annotations": { PAUSED_ANNOTATION: null }, "uid": "u", "resourceVersion": "7" } });
         let paused = host(json!({}), "available", json!({ PAUSED_ANNOTATION: "" }));
-        assert_eq!(patch(&paused, &wanted("resume", "")), Ok(removed));
+        assert_eq!(patch(&paused, &asked(&paused, "resume", "")), Ok(removed));
         let other = Wanted {
             uid: "v".to_owned(),
-            ..wanted("power-off", "h")
+            ..asked(&used, "power-off", "h")
         };
         for (wanted, refusal) in [
-            (wanted("power-off", ""), Refusal::NotConfirmed),
-            (wanted("power-off", "i"), Refusal::NotConfirmed),
-            (wanted("power-on", "h"), Refusal::NotNow),
-            (wanted("delete", "h"), Refusal::NotNow),
+            (asked(&used, "power-off", ""), Refusal::NotConfirmed),
+            (asked(&used, "power-off", "i"), Refusal::NotConfirmed),
+            (asked(&used_by("another"), "power-off", "h"), Refusal::NotNow),
+            (asked(&paused, "power-on", "h"), Refusal::NotNow),
+            (asked(&used, "delete", "h"), Refusal::NotNow),
             (other, Refusal::Replaced),
         ] {
             assert_eq!(patch(&used, &wanted), Err(refusal), "{wanted:?}");
             assert!(refusal.text().contains("Nothing was changed"));
+        }
+    }
+
+    #[test]
+    fn what_goes_on_after_a_pause_is_said_and_confirmed_and_that_of_a_cluster_is_not_ended() {
+        let used = || json!({ "online": false, "consumerRef": { "kind": "Metal3Machine", "name": "m" } });
+        let resume = |host: &Value| of(host).into_iter().find(|one| one.action == "resume");
+        let stopped = resume(&host(used(), "provisioned", json!({ PAUSED_ANNOTATION: "" }))).unwrap();
+        assert!(
+            stopped.harms && stopped.consequence.contains("switch its machine off"),
+            "{stopped:?}"
+        );
+        let mut deleted = host(json!({}), "available", json!({ PAUSED_ANNOTATION: "" }));
+        deleted["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        let deleted = resume(&deleted).unwrap();
+        assert!(deleted.harms && deleted.consequence.contains("erased"), "{deleted:?}");
+        assert_eq!(
+            resume(&host(
+                used(),
+                "provisioned",
+                json!({ PAUSED_ANNOTATION: PAUSED_BY_CLUSTER })
+            )),
+            None
+        );
+        let attach = of(&host(used(), "provisioned", json!({ DETACHED_ANNOTATION: "" })));
+        let attach = attach.iter().find(|one| one.action == "attach").unwrap();
+        assert!(
+            attach.harms && attach.consequence.contains("switches it off"),
+            "{attach:?}"
+        );
+    }
+
+    /// Its value says how to reboot, or that the host is never to be inspected.
+    #[test]
+    fn request_that_is_there_is_not_replaced() {
+        let forced = host(
+            json!({ "online": true }),
+            "provisioned",
+            json!({ REBOOT_ANNOTATION: "{}" }),
+        );
+        let never = host(
+            json!({ "online": true }),
+            "available",
+            json!({ INSPECT_ANNOTATION: "disabled" }),
+        );
+        for host in [forced, never] {
+            assert!(
+                names(&host)
+                    .iter()
+                    .all(|(name, _)| !["reboot", "inspect"].contains(name)),
+                "{host}"
+            );
         }
     }
 

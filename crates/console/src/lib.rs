@@ -105,7 +105,7 @@ impl Console {
         let pages = Pages {
             access: Arc::clone(&access),
             changes,
-            acting,
+            acting: Arc::new(acting),
         };
         tasks.spawn(server::serve(listener, Arc::new(pages)));
         Ok(Self {

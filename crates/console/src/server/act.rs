@@ -1,5 +1,6 @@
 //! What a page does: a POST that no page of another site can send.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
@@ -19,7 +20,7 @@ const LONGEST: usize = 2 << 10;
 /// The time in which the body arrives.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) async fn answer(acting: &Acting, headers: &HeaderMap, body: Incoming) -> Response<Body> {
+pub(super) async fn answer(acting: &Arc<Acting>, headers: &HeaderMap, body: Incoming) -> Response<Body> {
     if !is_of_a_page(headers) {
         return plain(
             StatusCode::FORBIDDEN,
@@ -33,7 +34,10 @@ pub(super) async fn answer(acting: &Acting, headers: &HeaderMap, body: Incoming)
         Err(_) => return plain(StatusCode::REQUEST_TIMEOUT, "The action did not arrive.\n"),
     };
     match wanted {
-        Some(wanted) => with_headers(StatusCode::OK, "application/json", document(&acting.act(&wanted).await)),
+        Some(wanted) => match acting.act_to_the_end(wanted).await {
+            Some(done) => with_headers(StatusCode::OK, "application/json", document(&done)),
+            None => plain(StatusCode::INTERNAL_SERVER_ERROR, "The action could not be done.\n"),
+        },
         None => plain(
             StatusCode::BAD_REQUEST,
             "An action has a namespace, a name, a uid and an action.\n",
@@ -41,12 +45,12 @@ pub(super) async fn answer(acting: &Acting, headers: &HeaderMap, body: Incoming)
     }
 }
 
-/// Other sites can send neither this type without a question that is not answered, nor another origin.
+/// Other sites can send neither this type without a question that is not answered, nor the origin of the console.
 fn is_of_a_page(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let origin = text(ORIGIN).map(|origin| origin.strip_prefix("http://").unwrap_or_default());
     let host = text(http::header::HOST).unwrap_or_default();
-    let is_own = origin.is_none_or(|origin| origin.eq_ignore_ascii_case(host));
+    let is_own = origin.is_some_and(|origin| origin.eq_ignore_ascii_case(host));
     text(CONTENT_TYPE) == Some("application/json") && is_own
 }
 

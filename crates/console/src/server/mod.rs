@@ -38,7 +38,7 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct Pages {
     pub(crate) access: Arc<Access>,
     pub(crate) changes: Arc<Changes>,
-    pub(crate) acting: Acting,
+    pub(crate) acting: Arc<Acting>,
 }
 
 /// Serves until it is dropped.

@@ -24,7 +24,10 @@ async fn change(cluster: &Cluster, name: &str, patch: Value) {
 
 fn wanted(host: &Value, action: &str, typed: &str) -> Value {
     let [name, uid] = ["/metadata/name", "/metadata/uid"].map(|at| host.pointer(at));
-    json!({ "namespace": "default", "name": name, "uid": uid, "action": action, "typed": typed })
+    let user = host.pointer("/spec/consumerRef/name").and_then(Value::as_str);
+    let user = user.map(|user| format!(": it is used by Metal3Machine {user}"));
+    let consequence = format!("what runs on the machine stops{}", user.unwrap_or_default());
+    json!({ "namespace": "default", "name": name, "uid": uid, "action": action, "typed": typed, "consequence": consequence })
 }
 
 /// A host of which a machine of a Cluster runs.
@@ -191,6 +194,13 @@ async fn other_sites_and_hostile_bodies_change_nothing() {
     let body = own.to_string();
     let sent = browser.post("/api/act", "application/json", &body);
     let with = |header: &str| sent.replacen("\r\nConnection", &format!("\r\n{header}\r\nConnection"), 1);
+    let from = |origin: &str| {
+        sent.replacen(
+            &format!("Origin: http://{}", console.address()),
+            &format!("Origin: {origin}"),
+            1,
+        )
+    };
     let json = |body: &str| browser.post("/api/act", "application/json", body);
     let named = |name: &str| {
         let mut changed = own.clone();
@@ -201,8 +211,12 @@ async fn other_sites_and_hostile_bodies_change_nothing() {
         (sent.replace(&browser.cookie, "metal3-console-1=0"), 401),
         (sent.replacen("Host: ", "Host: evil.example#", 1), 421),
         (with("Sec-Fetch-Site: cross-site"), 421),
-        (with("Origin: http://evil.example"), 403),
-        (with("Origin: null"), 403),
+        (from("http://evil.example"), 403),
+        (from("null"), 403),
+        (
+            sent.replacen(&format!("Origin: http://{}\r\n", console.address()), "", 1),
+            403,
+        ),
         (browser.post("/api/act", "text/plain", &body), 403),
         (
             browser.post("/api/act", "application/x-www-form-urlencoded", &body),
@@ -222,8 +236,7 @@ async fn other_sites_and_hostile_bodies_change_nothing() {
         assert_eq!(answer.status, status, "{request}: {answer:?}");
     }
     assert_eq!(host(&cluster, "h").await["spec"]["online"], true);
-    let is_own = with(&format!("Origin: http://{}", console.address()));
-    assert_eq!(send(console.address(), &is_own).await.json()["done"], true);
+    assert_eq!(send(console.address(), &sent).await.json()["done"], true);
 }
 
 fn options(is_read_only: bool) -> Options {

@@ -239,7 +239,8 @@ impl Browser {
 
     pub(crate) fn post(&self, path: &str, content: &str, body: &str) -> String {
         let length = format!(
-            "\r\nContent-Type: {content}\r\nContent-Length: {}\r\nConnection",
+            "\r\nOrigin: http://{}\r\nContent-Type: {content}\r\nContent-Length: {}\r\nConnection",
+            self.address,
             body.len()
         );
         self.request("POST", path).replace("\r\nConnection", &length) + body
