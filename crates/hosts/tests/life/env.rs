@@ -12,6 +12,7 @@ use kube_core::{NamespaceResourceScope, Resource};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_hosts::agent_image;
+use metal3_hosts::claims;
 use metal3_hosts::data_image;
 use metal3_hosts::ironics::{Ironics, USUAL_NAME};
 use metal3_hosts::live;
@@ -73,6 +74,8 @@ pub(crate) struct Setup {
     pub(crate) agent_images: Option<Ramdisks>,
     /// Where switches are written; the controller of switches runs, too.
     pub(crate) switches: Option<switches::Outputs>,
+    /// Whether the controller of HostClaims runs, too.
+    pub(crate) claims: bool,
     /// Whether a node with the name of the host alone is the host's.
     pub(crate) plain_node_names: bool,
     /// How far the clock of Ironic is ahead.
@@ -93,6 +96,7 @@ impl Default for Setup {
             data_images: false,
             agent_images: None,
             switches: None,
+            claims: false,
             plain_node_names: false,
             ironic_ahead: TimeDelta::zero(),
             others: Vec::new(),
@@ -204,6 +208,7 @@ impl TestEnv {
             data_images: setup.data_images,
             agent_images: setup.agent_images,
             switches: setup.switches,
+            claims: setup.claims,
             plain_node_names: setup.plain_node_names,
         };
         tasks.spawn(program.run(interceptor.kills(), cluster.crashes()));
@@ -436,6 +441,7 @@ pub(crate) struct Program {
     pub(crate) data_images: bool,
     pub(crate) agent_images: Option<Ramdisks>,
     pub(crate) switches: Option<switches::Outputs>,
+    pub(crate) claims: bool,
     pub(crate) plain_node_names: bool,
 }
 
@@ -476,6 +482,9 @@ impl Program {
         }
         if let Some(ramdisks) = &self.agent_images {
             self.start_agent_images(&mut tasks, &caches, ramdisks.clone());
+        }
+        if self.claims {
+            self.start_claims(&mut tasks, (&caches, of_switches.clone()), events.clone());
         }
         if let Some(switches) = of_switches {
             self.start_switches(&mut tasks, &caches, switches);
@@ -590,6 +599,33 @@ impl Program {
         });
     }
 
+    fn start_claims(
+        &self,
+        tasks: &mut JoinSet<()>,
+        (of_hosts, switches): (&Caches, Option<switches::SecretsOfSwitches>),
+        events: EventRecorder,
+    ) {
+        let (caches, stop) = (claims::Caches::default(), CancellationToken::new());
+        let parts = claims::Parts {
+            client: self.client.clone(),
+            caches: caches.clone(),
+            watches_namespaces: true,
+            of_hosts: of_hosts.clone(),
+            switches,
+            clock: Arc::clone(&self.clock),
+            events,
+            metrics: Metrics::new(),
+        };
+        let controllers = claims::controllers(parts, Writer::new(self.client.clone(), Mode::Perform));
+        let watches = caches.watches(&WatchConfig::everywhere(&self.client, &self.clock, &stop), true);
+        for task in watches.into_tasks() {
+            tasks.spawn(task);
+        }
+        tasks.spawn(async move {
+            controllers.run(stop).await;
+        });
+    }
+
     fn start_data_images(&self, tasks: &mut JoinSet<()>, of_hosts: &Caches, ironics: Ironics, events: EventRecorder) {
         let parts = data_image::Parts {
             of_hosts: of_hosts.clone(),
@@ -652,6 +688,7 @@ impl Program {
             plain_node_names: self.plain_node_names,
             builds_agent_images: self.agent_images.is_some(),
             serves_switches: self.switches.is_some(),
+            serves_claims: self.claims,
             clock: Arc::clone(&self.clock),
             events,
             metrics: Metrics::new(),

@@ -1,0 +1,113 @@
+//! Binds a host: the claim names it first, in its trace, and then the host names the claim. A process that ends between leaves a claim
+//! that names a host which is not bound: it is bound next, if it is still free.
+
+use metal3_api::meta::Time;
+use metal3_api::metal3::names::{CLAIM_KEPT_ANNOTATION, NODE_REUSE_LABEL};
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_runtime::cache::Key;
+
+use super::super::bond::{Record, Trace, reference};
+use super::super::choice::{Chooser, is_candidate};
+use super::super::facts::{Facts, Read};
+use super::report::Report;
+use super::{
+    Action, BIND, Decision, Step, closed, end, is_namespace_known, opener, recheck, traced, traced_claim, verify,
+    without_policy,
+};
+use crate::names::claim_reason::{NO_HOST, NOT_SYNCED, POLICY_UNKNOWN};
+
+/// Binds a free host.
+pub(super) fn bind(facts: &Facts) -> Decision {
+    let wait = |why: &str| Ok(end(Some(Report::unbound(NO_HOST, why))));
+    if facts.is_beyond {
+        return wait(
+            "other claims of this namespace wait for hosts; it is served when fewer than 100 wait before it, in the order of their names",
+        );
+    }
+    let Some(chooser) = Chooser::new(&facts.claim, &facts.key, facts.now) else {
+        return wait(
+            "spec.hostSelector cannot be evaluated; correct its keys, operators and values, 100 conditions at most",
+        );
+    };
+    let hosts = facts.hosts.iter().map(|(key, host)| (key, &**host));
+    let free = hosts.filter(|(_, host)| is_candidate(host, &facts.key));
+    let selected: Vec<_> = free.filter(|(_, host)| chooser.selects(host)).collect();
+    let mut open = Vec::new();
+    for (key, host) in &selected {
+        if closed(facts, &key.namespace)?.is_none() {
+            open.push((*key, *host));
+        }
+    }
+    let traced = traced(facts);
+    let accepted = || open.iter().copied().filter(|(key, _)| !facts.refused.contains(*key));
+    let first = accepted().find(|(key, _)| Some(*key) == traced.as_ref());
+    let chosen = first.map(|(key, _)| key).or_else(|| chooser.choose(accepted()));
+    let Some(chosen) = chosen else {
+        return Ok(none(facts, !open.is_empty()));
+    };
+    take(facts, chosen)
+}
+
+/// Why there is no host.
+fn none(facts: &Facts, is_refused: bool) -> Step {
+    if is_refused {
+        let why = "the API server refuses to bind the hosts that are free; it is tried again, and the administrators of the hosts can say \
+                   why it refuses";
+        return recheck(Report::unbound(NOT_SYNCED, why), NOT_SYNCED, why);
+    }
+    if !facts.knows_policies {
+        let why = "the HostDeployPolicies cannot be read, so that it is not known which hosts this namespace may use; ask the administrators \
+                   of the hosts";
+        return recheck(Report::unbound(POLICY_UNKNOWN, why), POLICY_UNKNOWN, why);
+    }
+    let mut namespaces = facts.hosts.keys().map(|key| &key.namespace);
+    let why = match namespaces.any(|namespace| opener(facts, namespace).is_some()) {
+        true => "no host that is free has what the claim asks for; it is bound when there is one",
+        false if is_namespace_known(facts) => {
+            "no host is free that a HostDeployPolicy permits this namespace to use; ask the administrators of the hosts"
+        }
+        false => {
+            "no host is free that a HostDeployPolicy permits this namespace to use, as far as is known without its labels, which this \
+             program may not read; ask the administrators of the hosts"
+        }
+    };
+    end(Some(Report::unbound(NO_HOST, why)))
+}
+
+/// Binds a host that the claim names and that names the claim, without a record of this program. `None`: it is in use.
+pub(super) fn adopt(facts: &Facts, key: &Key, host: &BareMetalHost) -> Option<Decision> {
+    is_candidate(host, &facts.key).then(|| match closed(facts, &key.namespace)? {
+        None if facts.refused.contains(key) => Ok(none(facts, true)),
+        None => take(facts, key),
+        Some((reason, why)) => Ok(without_policy(
+            Report::unbound(reason, why).keeping(&facts.claim),
+            reason,
+            why,
+        )),
+    })
+}
+
+/// The trace first, then consumer and record in one patch, which fails if the host changed.
+fn take(facts: &Facts, key: &Key) -> Decision {
+    verify(facts, key)?;
+    let Some(host) = facts.hosts.get(key) else {
+        return Err(Step::Read(Read::Host(key.clone())));
+    };
+    let trace = match Trace::of(&facts.claim, &facts.key) {
+        Some(trace) if trace.host().as_ref() == Some(key) && super::has_own_finalizer(&facts.claim) => trace,
+        _ => {
+            let trace = Trace::new(&facts.claim, &facts.key, (key, host));
+            return Ok(traced_claim(facts, Some(&trace)));
+        }
+    };
+    let mut taken = BareMetalHost::clone(host);
+    taken.spec.consumer_ref = Some(reference(&facts.key));
+    let annotations = taken.metadata.annotations.as_mut();
+    let was_kept = annotations.is_some_and(|annotations| annotations.remove(CLAIM_KEPT_ANNOTATION).is_some());
+    if let Some(labels) = taken.metadata.labels.as_mut().filter(|_| was_kept) {
+        labels.remove(NODE_REUSE_LABEL);
+    }
+    let record = Record::new(&facts.claim, &trace, host, Time::new(facts.now));
+    record.write(&mut taken);
+    Ok(Step::Do(Action::Host(Box::new(taken), BIND)))
+}

@@ -1,0 +1,173 @@
+//! Tables of decisions about claims.
+
+mod bind;
+mod bond;
+mod copies;
+mod ended;
+mod findings;
+mod metadata;
+mod policy;
+mod release;
+mod serve;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HostClaim, HostDeployPolicy};
+use metal3_runtime::cache::Key;
+use metal3_runtime::plan::Observed;
+use serde_json::{Value, json};
+
+use super::copies::{Copy, Pair, Pairs, Source, Use};
+use super::facts::{Facts, Fresh, Read};
+use super::plan::{Action, Step, plan};
+use super::policy::Rules;
+
+pub(super) fn key(namespace: &str, name: &str) -> Key {
+    Key {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+pub(super) fn now() -> DateTime<Utc> {
+    "2026-01-01T12:00:00Z".parse().unwrap()
+}
+
+pub(super) fn merged(mut document: Value, change: &Value) -> Value {
+    metal3_runtime::patch::apply(change, &mut document);
+    document
+}
+
+/// An available host `metal/h` with a change.
+pub(super) fn host(change: &Value) -> BareMetalHost {
+    let document = json!({
+        "metadata": { "namespace": "metal", "name": "h", "uid": "host-uid", "resourceVersion": "5" },
+        "spec": { "online": false, "bmc": { "address": "redfish://192.0.2.7", "credentialsName": "bmc" } },
+        "status": { "operationalStatus": "OK", "errorMessage": "", "errorCount": 0, "poweredOn": false,
+            "provisioning": { "state": "available", "ID": "n", "image": { "url": "" } } },
+    });
+    serde_json::from_value(merged(document, change)).unwrap()
+}
+
+pub(super) fn record(cleaning: &str) -> String {
+    json!({ "claim": "tenant/c", "id": "id", "uid": "claim-uid", "cleaning": cleaning, "at": "2026-01-01T00:00:00Z" })
+        .to_string()
+}
+
+/// The change that binds a host to the claim.
+pub(super) fn bound() -> Value {
+    json!({
+        "metadata": { "annotations": { "hostclaim.metal3.io/bond": record("metadata") } },
+        "spec": { "consumerRef": consumer("c") },
+    })
+}
+
+pub(super) fn consumer(name: &str) -> Value {
+    json!({ "kind": "HostClaim", "apiVersion": "metal3.io/v1alpha1", "name": name, "namespace": "tenant" })
+}
+
+/// The claim `tenant/c` with a change.
+pub(super) fn claim(change: &Value) -> HostClaim {
+    let document = json!({
+        "metadata": { "namespace": "tenant", "name": "c", "uid": "claim-uid", "resourceVersion": "9",
+            "finalizers": ["metal3.io/hostclaim"] },
+        "spec": { "poweredOn": true },
+    });
+    serde_json::from_value(merged(document, change)).unwrap()
+}
+
+/// The trace of a bond with a host, as an annotation.
+pub(super) fn trace(host: &str) -> Value {
+    let text = json!({ "claim": "tenant/c", "host": host, "id": "id", "uid": "claim-uid" }).to_string();
+    json!({ "hostclaim.metal3.io/host": text })
+}
+
+/// The claim `tenant/c` with a trace that names `metal/h`, and a change.
+pub(super) fn own(change: &Value) -> HostClaim {
+    let traced = json!({ "metadata": { "annotations": trace("metal/h") } });
+    claim(&merged(traced, change))
+}
+
+/// A policy in its compiled form.
+pub(super) fn rules(policy: HostDeployPolicy) -> Arc<Rules> {
+    Arc::new(Rules::new(Arc::new(policy)))
+}
+
+pub(super) fn policy(accepted: &Value) -> HostDeployPolicy {
+    let spec = json!({ "hostClaimNamespaces": accepted });
+    serde_json::from_value(json!({ "metadata": { "namespace": "metal", "name": "p" }, "spec": spec })).unwrap()
+}
+
+/// What is known, with a policy that permits the claim a host.
+pub(super) fn facts(claim: HostClaim, hosts: Vec<BareMetalHost>) -> Facts {
+    let hosts = hosts.into_iter().map(|host| (Key::of(&host), Arc::new(host)));
+    Facts {
+        key: key("tenant", "c"),
+        claim: Arc::new(claim),
+        policies: BTreeMap::from([(key("metal", "p"), rules(policy(&json!({}))))]),
+        knows_policies: true,
+        namespace: Observed::Present(BTreeMap::new()),
+        hosts: hosts.collect(),
+        hidden: BTreeSet::new(),
+        refused: BTreeSet::new(),
+        is_hardware_refused: false,
+        is_beyond: false,
+        hardware: BTreeMap::new(),
+        copies: BTreeMap::new(),
+        fresh: Fresh::default(),
+        now: now(),
+    }
+}
+
+/// No Secret is named, and no copy exists.
+pub(super) fn no_copies() -> Pairs {
+    let none = Pair {
+        source: Source::None,
+        copy: Copy::Absent,
+    };
+    Use::ALL.map(|which| (which, none.clone())).into()
+}
+
+/// Performs reads, which show what the facts have, until another step is planned. Returns the number of live reads.
+pub(super) fn after_reads(facts: &mut Facts) -> (Step, usize) {
+    let mut live = 0;
+    for _ in 0..20 {
+        match plan(facts) {
+            Step::Read(Read::Copies(host)) => drop(facts.copies.insert(host, no_copies())),
+            Step::Read(read) => {
+                live += 1;
+                match read {
+                    Read::Claim => facts.fresh.claim = true,
+                    Read::Namespace => facts.fresh.namespace = true,
+                    Read::Policy(key) => drop(facts.fresh.policies.insert(key)),
+                    Read::Host(key) => drop(facts.fresh.hosts.insert(key)),
+                    Read::Copies(_) => {}
+                }
+            }
+            step => return (step, live),
+        }
+    }
+    unreachable!("reads without end")
+}
+
+/// The host that is written, and why.
+pub(super) fn written(step: &Step) -> (&BareMetalHost, &str) {
+    match step {
+        Step::Do(Action::Host(host, what)) => (host, what),
+        other => unreachable!("{other:?}"),
+    }
+}
+
+/// Reason and message of a condition at the end; `None`: it is true, or there is no report.
+pub(super) fn condition(facts: &Facts, step: &Step, name: &str) -> Option<(String, String)> {
+    let Step::End(end) = step else { unreachable!("{step:?}") };
+    let status = end
+        .report
+        .as_ref()?
+        .status(&facts.claim, metal3_api::meta::Time::new(facts.now));
+    let found = status.conditions.into_iter().find(|one| one.type_ == name).unwrap();
+    let is_true = found.status == metal3_api::meta::ConditionStatus::True;
+    (!is_true).then_some((found.reason, found.message))
+}

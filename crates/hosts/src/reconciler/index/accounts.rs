@@ -1,0 +1,87 @@
+//! Who pays for deprovisionings, and what was spent.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_runtime::cache::Key;
+
+use super::super::budget::DeprovisionBudget;
+use super::Inner;
+use crate::claims::bond::bound_claim;
+
+/// More than the clocks of two processes differ. A time that is further ahead is from a clock that was wrong.
+const CLOCK_DIFFERENCE: TimeDelta = TimeDelta::minutes(10);
+
+impl Inner {
+    pub(super) fn account(&self, host: &Key) -> String {
+        self.accounts.get(host).unwrap_or(&host.namespace).clone()
+    }
+
+    pub(super) fn open_account(&mut self, key: &Key, host: &BareMetalHost) {
+        if let Some(claim) = bound_claim(host) {
+            let account = format!("{}/{}", key.namespace, claim.namespace);
+            self.accounts.insert(key.clone(), account);
+        } else if let Some(account) = self.accounts.get(key) {
+            let counts = self
+                .deprovisioned
+                .get(account)
+                .is_some_and(|hosts| hosts.contains_key(&key.name));
+            if !counts {
+                self.accounts.remove(key);
+            }
+        }
+    }
+
+    pub(super) fn record_deprovisioning(&mut self, key: &Key, host: &BareMetalHost, now: DateTime<Utc>) {
+        let Some(began) = host.status.operation_history.deprovision.start else {
+            return;
+        };
+        if began.get().signed_duration_since(now) > CLOCK_DIFFERENCE {
+            // It would hide a later one of the same host.
+            return;
+        }
+        // The removal of a failed deployment is not counted: nothing ran.
+        let deployed = host.status.operation_history.provision.end;
+        let was_running = deployed.is_none_or(|deployed| deployed.get() < began.get());
+        if was_running {
+            let deprovisioned = self.deprovisioned.entry(self.account(key)).or_default();
+            let last = deprovisioned.entry(key.name.clone()).or_insert_with(|| began.get());
+            // A reservation is newer than the status.
+            *last = (*last).max(began.get());
+        }
+    }
+
+    pub(super) fn prune(&mut self, namespace: &str, budget: &DeprovisionBudget, now: DateTime<Utc>) {
+        if let Some(deprovisioned) = self.deprovisioned.get_mut(namespace) {
+            deprovisioned.retain(|_, at| is_recent(*at, budget, now));
+            if deprovisioned.is_empty() {
+                self.deprovisioned.remove(namespace);
+            }
+        }
+    }
+
+    /// Whether a host has a valid reservation that it has not used.
+    pub(super) fn has_reservation(&self, host: &Key, budget: &DeprovisionBudget, now: DateTime<Utc>) -> bool {
+        let deprovisioned = self.deprovisioned.get(&self.account(host));
+        let at = deprovisioned.and_then(|deprovisioned| deprovisioned.get(&host.name));
+        self.reserved.contains(host) && at.is_some_and(|at| is_recent(*at, budget, now))
+    }
+
+    pub(super) fn left(&self, namespace: &str, budget: &DeprovisionBudget, now: DateTime<Utc>) -> u32 {
+        budget.limit.saturating_sub(self.recent(namespace, budget, now))
+    }
+
+    /// The deprovisionings of a namespace within the period.
+    pub(super) fn recent(&self, namespace: &str, budget: &DeprovisionBudget, now: DateTime<Utc>) -> u32 {
+        let deprovisioned = self.deprovisioned.get(namespace).into_iter().flat_map(BTreeMap::values);
+        let recent = deprovisioned.filter(|at| is_recent(**at, budget, now)).count();
+        u32::try_from(recent).unwrap_or(u32::MAX)
+    }
+}
+
+/// Whether a deprovisioning began within the period. A time that is ahead of now by the whole period is from a clock that
+/// was wrong, and does not count.
+fn is_recent(began: DateTime<Utc>, budget: &DeprovisionBudget, now: DateTime<Utc>) -> bool {
+    now.signed_duration_since(began).abs() < budget.period
+}
