@@ -477,6 +477,47 @@ mod tests {
     }
 
     #[test]
+    fn claim_pays_for_no_deprovisioning_of_the_one_that_had_its_host_before() {
+        let observe = |index: &HostIndex, consumer: Option<(&str, &str)>, bound: DateTime<Utc>| {
+            let tenant = consumer.map(|(_, tenant)| tenant).unwrap_or_default();
+            let record = json!({ "claim": format!("{tenant}/c"), "cleaning": "metadata", "at": bound }).to_string();
+            let annotations = consumer.filter(|(kind, _)| *kind == "HostClaim");
+            let annotations = annotations.map(|_| json!({ "hostclaim.metal3.io/bond": record }));
+            let consumer = consumer.map(|(kind, tenant)| {
+                json!({ "kind": kind, "apiVersion": "metal3.io/v1alpha1", "name": "c", "namespace": tenant })
+            });
+            let host: BareMetalHost = serde_json::from_value(json!({
+                "metadata": { "name": "a", "namespace": "metal", "uid": "a", "annotations": annotations },
+                "spec": { "online": true, "consumerRef": consumer },
+                "status": { "operationHistory": { "deprovision": { "start": at(60) } } },
+            }))
+            .unwrap();
+            let mut inner = index.0.lock();
+            inner.open_account(&key("a"), &host);
+            inner.record_deprovisioning(&key("a"), &host, at(60));
+        };
+        let spent = |index: &HostIndex, account: &str| {
+            let inner = index.0.lock();
+            inner.recent(account, &budget(), at(61))
+        };
+        let index = HostIndex::default();
+        observe(&index, Some(("HostClaim", "loud")), at(0));
+        observe(&index, None, at(0));
+        observe(&index, Some(("HostClaim", "quiet")), at(61));
+        observe(&index, Some(("Metal3Machine", "metal")), at(61));
+        let accounts = ["metal/loud", "metal/quiet", "metal"];
+        assert_eq!(accounts.map(|account| spent(&index, account)), [1, 0, 0]);
+        assert_eq!(
+            index.0.lock().account(&key("a")),
+            "metal",
+            "the machine pays from now on"
+        );
+        let restarted = HostIndex::default();
+        observe(&restarted, Some(("HostClaim", "quiet")), at(61));
+        assert_eq!(accounts.map(|account| spent(&restarted, account)), [0, 0, 1]);
+    }
+
+    #[test]
     fn budgets_of_all_namespaces_are_summarized() {
         let index = HostIndex::default();
         let summary = |minute| {

@@ -8,7 +8,7 @@ use metal3_runtime::cache::Key;
 
 use super::super::budget::DeprovisionBudget;
 use super::Inner;
-use crate::claims::bond::bound_claim;
+use crate::claims::bond::{Record, bound_claim};
 
 /// More than the clocks of two processes differ. A time that is further ahead is from a clock that was wrong.
 const CLOCK_DIFFERENCE: TimeDelta = TimeDelta::minutes(10);
@@ -22,6 +22,9 @@ impl Inner {
         if let Some(claim) = bound_claim(host) {
             let account = format!("{}/{}", key.namespace, claim.namespace);
             self.accounts.insert(key.clone(), account);
+        } else if host.spec.consumer_ref.is_some() {
+            // Another consumer pays for itself.
+            self.accounts.remove(key);
         } else if let Some(account) = self.accounts.get(key) {
             let counts = self
                 .deprovisioned
@@ -44,12 +47,30 @@ impl Inner {
         // The removal of a failed deployment is not counted: nothing ran.
         let deployed = host.status.operation_history.provision.end;
         let was_running = deployed.is_none_or(|deployed| deployed.get() < began.get());
-        if was_running {
-            let deprovisioned = self.deprovisioned.entry(self.account(key)).or_default();
-            let last = deprovisioned.entry(key.name.clone()).or_insert_with(|| began.get());
-            // A reservation is newer than the status.
-            *last = (*last).max(began.get());
+        if was_running && !self.is_entered(key, began.get()) {
+            // Before the host was bound to its claim, another one caused it. After a restart it is not known which.
+            let was_before = Record::of(host).is_some_and(|record| record.at.get() > began.get());
+            let account = match was_before {
+                true => key.namespace.clone(),
+                false => self.account(key),
+            };
+            let deprovisioned = self.deprovisioned.entry(account).or_default();
+            deprovisioned.insert(key.name.clone(), began.get());
         }
+    }
+
+    /// Whether an account of the namespace has this start of the host, or a newer one or a reservation: who has the host now did not
+    /// cause it then.
+    fn is_entered(&self, key: &Key, began: DateTime<Utc>) -> bool {
+        let of_claims = format!("{}/", key.namespace);
+        let of_namespace = self.deprovisioned.get(&key.namespace);
+        let of_claims = self
+            .deprovisioned
+            .range(of_claims.clone()..)
+            .take_while(|(account, _)| account.starts_with(&of_claims))
+            .map(|(_, hosts)| hosts);
+        let mut accounts = of_namespace.into_iter().chain(of_claims);
+        accounts.any(|hosts| hosts.get(&key.name).is_some_and(|at| *at >= began))
     }
 
     pub(super) fn prune(&mut self, namespace: &str, budget: &DeprovisionBudget, now: DateTime<Utc>) {
