@@ -57,6 +57,7 @@ impl Act<'_> {
     pub(super) async fn perform(&self, action: Action, facts: &mut Facts) -> Result<Option<Next>, Fault> {
         match action {
             Action::Claim(claim) => self.claim(&claim, facts).await,
+            Action::Status(report) => self.status(&report, facts).await,
             Action::Host(host, what) => self.host(&host, what, facts).await,
             Action::Hardware(hardware) => self.hardware(&hardware, facts).await,
             Action::Fill(which, host) => self.fill(which, &host, facts).await,
@@ -76,8 +77,15 @@ impl Act<'_> {
         let Some(claim) = written.object() else {
             return Ok(Some(Next::Done));
         };
-        facts.claim = Arc::new(claim);
-        facts.fresh.claim = true;
+        facts.wrote_claim(claim);
+        Ok(None)
+    }
+
+    async fn status(&self, report: &Report, facts: &mut Facts) -> Result<Option<Next>, Fault> {
+        match self.report(report, facts).await? {
+            Some(claim) => facts.wrote_status(claim),
+            None => return Ok(Some(Next::Done)),
+        }
         Ok(None)
     }
 
@@ -194,7 +202,12 @@ impl Act<'_> {
         };
         let read = self.reconciler.secrets.get(&facts.key.sibling(&name)).await?;
         let source = match read {
-            Observed::Present(source) => source,
+            Observed::Present(source) if copies::is_source(&source.metadata) => source,
+            // It became one since its metadata were looked at.
+            Observed::Present(_) => {
+                facts.set_source(which, host, Source::OtherUse);
+                return Ok(None);
+            }
             Observed::Absent => {
                 facts.set_source(which, host, Source::Absent);
                 return Ok(None);
@@ -281,20 +294,20 @@ impl Act<'_> {
         Ok(end.next)
     }
 
-    /// Writes the status, if it changes.
-    async fn report(&self, report: &Report, facts: &Facts) -> Result<(), Fault> {
+    /// Writes the status, if it changes. Returns the claim then.
+    async fn report(&self, report: &Report, facts: &Facts) -> Result<Option<HostClaim>, Fault> {
         let claim = &facts.claim;
         let status = report.status(claim, Time::new(facts.now));
         if status == claim.status {
-            return Ok(());
+            return Ok(None);
         }
         let at = Identity::of(&**claim).map_err(|error| bug(&facts.key, &error))?;
         let before = document(&facts.key, &claim.status)?;
         let changes = Changes::of_status(Some(before), Some(document(&facts.key, &status)?));
-        let Some(patch) = changes.status else { return Ok(()) };
+        let Some(patch) = changes.status else { return Ok(None) };
         let cache = &self.reconciler.observer.caches.claims;
         let patch = patch.with_precondition(&at.version);
-        self.writer.patch_status::<HostClaim>(cache, &facts.key, patch).await?;
-        Ok(())
+        let written = self.writer.patch_status::<HostClaim>(cache, &facts.key, patch).await?;
+        Ok(written.object())
     }
 }

@@ -16,7 +16,17 @@ use metal3_domain::names::{Namespace, ObjectName};
 use metal3_runtime::cache::Key;
 use serde::{Deserialize, Serialize};
 
-use super::choice::{hash, is_clean};
+use super::choice::{hash, is_clean, kept_until};
+
+/// How long an identifier is.
+const DIGITS: usize = 40;
+/// A longer text is no trace: four names and an identifier are shorter.
+const LONGEST_TRACE: usize = 2048;
+
+/// Whether a text is an identifier of this program. A host gets that of its claim, so that a text of a tenant may be nothing else.
+fn is_id(text: &str) -> bool {
+    text.len() == DIGITS && text.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
+}
 
 /// Whether the disks of the host are cleaned when it is released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,8 +78,10 @@ impl Trace {
     /// The trace of a claim; `None`: there is none, or it is none of this claim.
     pub(super) fn of(claim: &HostClaim, key: &Key) -> Option<Self> {
         let text = claim.metadata.annotations.as_ref()?.get(CLAIM_TRACE_ANNOTATION)?;
-        let found: Self = serde_json::from_str(text).ok()?;
-        (found.claim == key.to_string() && !found.id.is_empty() && found.host().is_some()).then_some(found)
+        let found: Self = serde_json::from_str(text)
+            .ok()
+            .filter(|_| text.len() <= LONGEST_TRACE)?;
+        (found.claim == key.to_string() && is_id(&found.id) && found.host().is_some()).then_some(found)
     }
 
     /// The host that it names.
@@ -110,6 +122,12 @@ pub(crate) struct Record {
     pub(crate) cleaning: Cleaning,
     /// When it was bound.
     pub(crate) at: Time,
+    /// It was kept for the namespace of the claim then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) reused: bool,
+    /// It ran what the claim asked for when that was taken back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) deployed: bool,
     /// The last reboot that was passed on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reboot: Option<String>,
@@ -129,6 +147,8 @@ impl Record {
                 Cleaning::Metadata
             },
             at: now,
+            reused: kept_until(host).is_some(),
+            deployed: false,
             reboot: None,
         }
     }
@@ -136,6 +156,12 @@ impl Record {
     /// The record of a host; `None`: there is none, or it cannot be read.
     pub(crate) fn of(host: &BareMetalHost) -> Option<Self> {
         serde_json::from_str(host.annotation(CLAIM_RECORD_ANNOTATION)?).ok()
+    }
+
+    /// Whether it was written for this object. Only who may read the claim knows its UID.
+    pub(super) fn is_of_object(&self, claim: &HostClaim, key: &Key) -> bool {
+        let uid = uid(claim);
+        self.claim == key.to_string() && is_id(&self.id) && !uid.is_empty() && self.uid == uid
     }
 
     /// The same, of the claim as it is now.
@@ -165,7 +191,7 @@ pub(super) enum Bond {
     Own(Record),
     /// The trace names the host, and its record cannot be read.
     Unreadable,
-    /// The trace is lost; the status names the host, and its record the object.
+    /// The trace is lost or names another bond, and the record names the object.
     Untraced(Trace),
     /// The claim names the host, and no record of this bond is there: a Go manager bound it, or the record was removed.
     Unrecorded,
@@ -178,23 +204,27 @@ impl Bond {
     }
 }
 
-/// The bond of a claim with a host that it names in its trace or its status.
+/// The bond of a claim with a host that names it.
 pub(super) fn bond(claim: &HostClaim, key: &Key, (host_key, host): (&Key, &BareMetalHost)) -> Bond {
     let trace = Trace::of(claim, key).filter(|trace| trace.host().as_ref() == Some(host_key));
     let is_recorded = host.annotation(CLAIM_RECORD_ANNOTATION).is_some();
-    let is_in_status = named(claim).as_ref() == Some(host_key);
     match (trace, Record::of(host).filter(|record| record.claim == key.to_string())) {
         (Some(trace), Some(record)) if record.id == trace.id => Bond::Own(record),
-        (_, Some(record)) if is_in_status && !record.id.is_empty() && record.uid == uid(claim) => {
-            Bond::Untraced(Trace::recovered(&record, host_key))
-        }
+        (_, Some(record)) if record.is_of_object(claim, key) => Bond::Untraced(Trace::recovered(&record, host_key)),
         (Some(_), None) if is_recorded && Record::of(host).is_none() => Bond::Unreadable,
         _ => Bond::Unrecorded,
     }
 }
 
+/// Whether the host is the claim's by its consumer, and its record was written for this object.
+pub(super) fn is_recorded_for(host: &BareMetalHost, claim: &HostClaim, key: &Key) -> bool {
+    let is_consumer = consumer(host).as_ref() == Some(key);
+    is_consumer && Record::of(host).is_some_and(|record| record.is_of_object(claim, key))
+}
+
 /// Whether a host with a record is cleaned, whatever its spec says today: while the claim is its consumer, and without any consumer
-/// until the host is clean. A record that cannot be read promises it, too.
+/// until the host is clean. A record that cannot be read promises it while there is a consumer: without one anyone's text would have
+/// a host cleaned whose owner forbids it.
 pub(crate) fn promises_cleaning(host: &BareMetalHost) -> bool {
     if host.annotation(CLAIM_RECORD_ANNOTATION).is_none() {
         return false;
@@ -207,7 +237,7 @@ pub(crate) fn promises_cleaning(host: &BareMetalHost) -> bool {
         return false;
     }
     match &host.spec.consumer_ref {
-        None => !is_clean(host),
+        None => record.is_some() && !is_clean(host),
         Some(_) => !has_ended(host),
     }
 }
@@ -248,6 +278,8 @@ pub(crate) fn spent(host: &BareMetalHost) -> Option<String> {
         uid: String::new(),
         cleaning: Cleaning::Disabled,
         at: Time::default(),
+        reused: false,
+        deployed: false,
         reboot: None,
     });
     let spent = Record {

@@ -14,7 +14,7 @@ use metal3_api::metal3::names::{
     CLAIM_KEPT_ANNOTATION, CLAIM_RECORD_ANNOTATION, DETACHED_ANNOTATION, FAILURE_DOMAIN_LABEL, NODE_REUSE_LABEL,
     STATUS_ANNOTATION,
 };
-use metal3_api::metal3::v1alpha1::{BareMetalHost, HostClaim, OperationalStatus, ProvisioningState};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HostClaim, HostSelector, OperationalStatus, ProvisioningState};
 use metal3_domain::selector::Selector;
 use metal3_runtime::cache::Key;
 use ring::digest::{SHA256, digest};
@@ -28,6 +28,8 @@ const LONGEST_LABEL: usize = 63;
 pub(super) const KEPT: TimeDelta = TimeDelta::hours(1);
 /// More conditions of a selector are not evaluated.
 const MOST_CONDITIONS: usize = 100;
+/// More values of all conditions together neither.
+const MOST_VALUES: usize = 1000;
 const MARKS: [&str; 5] = [
     DELETE_FOR_MOVE_ANNOTATION,
     DETACHED_ANNOTATION,
@@ -124,6 +126,13 @@ pub(super) fn is_in_namespace(claim: &HostClaim, host: &BareMetalHost) -> bool {
     only.is_none_or(|only| only.is_empty() || host.metadata.namespace.as_deref() == Some(only))
 }
 
+/// Whether it takes too long to evaluate: it is evaluated at each step of each claim that waits.
+fn is_too_large(selector: &HostSelector) -> bool {
+    let values = selector.match_expressions.iter().map(|one| one.values.len());
+    selector.match_expressions.len() + selector.match_labels.len() > MOST_CONDITIONS
+        || values.sum::<usize>() > MOST_VALUES
+}
+
 /// What a claim asks for.
 pub(super) struct Chooser<'a> {
     claim: &'a HostClaim,
@@ -138,9 +147,7 @@ impl<'a> Chooser<'a> {
     pub(super) fn new(claim: &'a HostClaim, key: &'a Key, now: DateTime<Utc>) -> Option<Self> {
         let selector = match &claim.spec.host_selector {
             None => Selector::default(),
-            Some(selector) if selector.match_expressions.len() + selector.match_labels.len() > MOST_CONDITIONS => {
-                return None;
-            }
+            Some(selector) if is_too_large(selector) => return None,
             Some(selector) => selector.parse().ok()?,
         };
         Some(Self {

@@ -199,6 +199,13 @@ pub(super) fn of_what(meta: &ObjectMeta) -> Option<String> {
     meta.annotations.as_ref()?.get(CLAIM_COPY_ANNOTATION).cloned()
 }
 
+/// Whether its metadata permit to copy it: what a host controls is a copy for a claim, also while it is empty and filled next.
+pub(super) fn is_source(meta: &ObjectMeta) -> bool {
+    let mut owners = meta.owner_references.iter().flatten();
+    let is_of_host = owners.any(|owner| owner.kind == BareMetalHost::KIND && owner.controller == Some(true));
+    of_what(meta).is_none() && !is_of_host
+}
+
 /// UID and version, which together name one content.
 pub(super) fn version(meta: &ObjectMeta) -> Option<String> {
     let (uid, version) = (meta.uid.as_deref()?, meta.resource_version.as_deref()?);

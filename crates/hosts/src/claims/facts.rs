@@ -53,11 +53,13 @@ pub(super) struct Facts {
     pub(super) policies: BTreeMap<Key, Arc<Rules>>,
     /// Whether the policies are listed and may be read; otherwise the absence of one shows nothing.
     pub(super) knows_policies: bool,
+    /// Whether a watch shows changes of labels of namespaces.
+    pub(super) watches_namespaces: bool,
     /// Labels of the namespace of the claim.
     pub(super) namespace: Observed<BTreeMap<String, String>>,
     /// Hosts that name the claim as their consumer, the one that its status names, and free ones.
     pub(super) hosts: BTreeMap<Key, Arc<BareMetalHost>>,
-    /// Hosts that the claim names, and that may not be read or cannot be decoded.
+    /// Hosts that the claim names, and that are not watched, may not be read or cannot be decoded.
     pub(super) hidden: BTreeSet<Key>,
     /// Hosts to which the API server refused to bind the claim lately.
     pub(super) refused: BTreeSet<Key>,
@@ -74,6 +76,19 @@ pub(super) struct Facts {
 }
 
 impl Facts {
+    /// The claim as this program wrote it. What permits a write to a host is read again before the next one.
+    pub(super) fn wrote_claim(&mut self, claim: HostClaim) {
+        self.claim = Arc::new(claim);
+        self.fresh.end_permission();
+        self.fresh.claim = true;
+    }
+
+    /// The status of the claim as this program wrote it, which changes nothing else.
+    pub(super) fn wrote_status(&mut self, claim: HostClaim) {
+        self.claim = Arc::new(claim);
+        self.fresh.claim = true;
+    }
+
     /// What became of a copy for a host.
     pub(super) fn set_copy(&mut self, which: Use, host: &Key, copy: Copy) {
         if let Some(pair) = self.copies.get_mut(host).and_then(|pairs| pairs.get_mut(&which)) {

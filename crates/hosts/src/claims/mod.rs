@@ -63,8 +63,8 @@ use refusals::Refusals;
 use watches::HostBook;
 pub use watches::{Caches, ClaimIndexes};
 
-/// Reads and writes per reconcile: more than the longest sequence of steps.
-const STEPS: usize = 64;
+/// Reads and writes per reconcile: more than the longest sequence of steps, which tries ten hosts and reads 32 policies.
+const STEPS: usize = 256;
 const WORKERS: usize = 4;
 /// How often an Event says that nothing releases a host: an API server keeps Events for an hour.
 const REMINDER: Duration = Duration::from_hours(1);
@@ -77,8 +77,8 @@ pub struct Parts {
     pub client: kube::Client,
     /// The claims, not listed yet.
     pub caches: Caches,
-    /// Whether the metadata of namespaces are watched.
-    pub watches_namespaces: bool,
+    /// The only namespace that is watched; `None`: all are, and the metadata of namespaces, too.
+    pub only: Option<String>,
     /// The caches of the controller of hosts: hosts, HardwareData and Secrets.
     pub of_hosts: HostCaches,
     /// The Secrets of switches, if switches are configured.
@@ -139,6 +139,7 @@ fn controller(parts: Parts, writer: Writer<Claims>) -> Controller<ClaimReconcile
             hardware: parts.of_hosts.hardware,
             secret_names: parts.of_hosts.secrets.clone(),
             switches: parts.switches,
+            only: parts.only,
         },
         secrets: ObjectReader::new(parts.client, &parts.of_hosts.secrets),
         events: parts.events,
@@ -146,13 +147,16 @@ fn controller(parts: Parts, writer: Writer<Claims>) -> Controller<ClaimReconcile
         notified: Mutex::default(),
     };
     let [of_claim, of_host, of_policy, of_secret, of_namespace] = [(); 5].map(|()| caches.claims.indexes());
-    let of_hardware = book.clone();
+    let (of_hardware, of_hosts_of_policy) = (book.clone(), book.clone());
+    let watches_namespaces = reconciler.observer.only.is_none();
     let controller = Controller::new("hostclaim", parts.clock, writer, reconciler)
         .watches(&caches.claims, move |change| watches::of_claim(change, &of_claim))
         .watches(&of_hosts.hosts, move |change| watches::of_host(change, &of_host))
         .watches(&caches.policies, move |change| {
             let policy = change.key();
-            policy.map_or_else(Vec::new, |policy| of_policy.read(|indexes| indexes.of_policy(&policy)))
+            policy.map_or_else(Vec::new, |policy| {
+                watches::of_policy(&policy, &of_policy, &of_hosts_of_policy)
+            })
         })
         .watches(&of_hosts.hardware, move |change| of_hardware.claim_of(&change.key()?))
         .watches(&of_hosts.secrets, move |change| {
@@ -161,7 +165,7 @@ fn controller(parts: Parts, writer: Writer<Claims>) -> Controller<ClaimReconcile
         })
         .workers(WORKERS)
         .metrics(&parts.metrics);
-    match parts.watches_namespaces {
+    match watches_namespaces {
         true => controller.watches(&caches.namespaces, move |change| {
             let namespace = change.key();
             let claims = |namespace: Key| of_namespace.read(|indexes| indexes.in_namespace(&namespace.name));
@@ -176,6 +180,10 @@ impl Reconciler for ClaimReconciler {
     type Role = Claims;
 
     async fn reconcile(&self, key: &Key, writer: &Writer<Claims>) -> Result<Next, Fault> {
+        // A host may name a claim of any namespace, which another program serves.
+        if !self.observer.is_watched(&key.namespace) {
+            return Ok(Next::Done);
+        }
         let claim = match self.observer.caches.claims.find(key) {
             Observed::Present(claim) => claim,
             Observed::Unknown(UnknownReason::Unreadable(why)) => return Ok(Next::waiting(OBJECT_UNREADABLE, why)),

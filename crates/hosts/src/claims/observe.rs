@@ -32,23 +32,28 @@ pub(super) struct Observer {
     pub(super) hardware: SharedCache<HardwareData>,
     pub(super) secret_names: SharedCache<PartialObjectMeta<Secret>>,
     pub(super) switches: Option<SecretsOfSwitches>,
+    /// The only namespace that is watched; `None`: all are.
+    pub(super) only: Option<String>,
 }
 
 impl Observer {
     /// What the caches have.
     pub(super) fn observe(&self, key: &Key, claim: Arc<HostClaim>, now: DateTime<Utc>) -> Facts {
         let traced = Trace::of(&claim, key).and_then(|trace| trace.host());
-        let is_traced = traced.is_some();
         let own: Vec<Key> = traced.into_iter().chain(named(&claim)).collect();
         let mut keys = self.book.of_claim(key);
         keys.extend(own.clone());
         // A claim with a host does not choose another one. One that a user made name the claim is none.
         let is_bound = |host: &Key| {
             let found = self.hosts.find(host).into_present();
-            found.is_some_and(|host| bond::consumer(&host).as_ref() == Some(key))
+            found.is_some_and(|found| {
+                bond::is_recorded_for(&found, &claim, key)
+                    || (own.contains(host) && bond::consumer(&found).as_ref() == Some(key))
+            })
         };
-        let is_beyond = !is_traced && self.caches.claims.indexes().read(|indexes| indexes.is_beyond(key));
-        let chooses = !is_beyond && named(&claim).is_none() && !own.iter().any(is_bound);
+        let has_host = keys.iter().any(is_bound);
+        let is_beyond = !has_host && self.caches.claims.indexes().read(|indexes| indexes.is_beyond(key));
+        let chooses = !is_beyond && !has_host && named(&claim).is_none();
         if chooses {
             keys.extend(self.book.free());
         }
@@ -59,6 +64,7 @@ impl Observer {
         let mut facts = Facts {
             policies,
             knows_policies,
+            watches_namespaces: self.only.is_none() && !matches!(self.namespace(&key.namespace), Observed::Unknown(_)),
             namespace: self.namespace(&key.namespace),
             key: key.clone(),
             claim,
@@ -81,6 +87,12 @@ impl Observer {
             }
         }
         facts
+    }
+
+    /// Whether objects of a namespace are watched. A live read puts an object into its cache, whose subscribers would act on one that
+    /// another program serves, and no watch would show its changes.
+    pub(super) fn is_watched(&self, namespace: &str) -> bool {
+        self.only.as_deref().is_none_or(|only| only == namespace)
     }
 
     fn find_hardware(&self, host: &Key, facts: &mut Facts) {
@@ -151,11 +163,14 @@ impl Observer {
                 }
                 facts.fresh.policies.insert(key);
             }
+            Read::Host(key) if !self.is_watched(&key.namespace) => {
+                facts.hidden.insert(key.clone());
+                facts.fresh.hosts.insert(key);
+            }
             Read::Host(key) => {
                 match permitted(writer.read::<BareMetalHost>(&self.hosts, &key).await)? {
                     Some(Some(host)) => drop(facts.hosts.insert(key.clone(), Arc::new(host))),
                     Some(None) => drop(facts.hosts.remove(&key)),
-                    // As for a program of one namespace, a host of another one.
                     None => {
                         facts.hosts.remove(&key);
                         facts.hidden.insert(key.clone());
@@ -221,7 +236,7 @@ impl Observer {
             Some(Reading::Known(true)) => return Source::OtherUse,
             Some(Reading::Failed(_) | Reading::NotRead) => return Source::Unknown,
         }
-        if copies::of_what(&meta.metadata).is_some() || self.may_be_login(&key) {
+        if !copies::is_source(&meta.metadata) || self.may_be_login(&key) {
             return Source::OtherUse;
         }
         let version = copies::version(&meta.metadata);

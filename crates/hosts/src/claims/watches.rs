@@ -10,7 +10,7 @@ use metal3_runtime::cache::{Change, Index, Indexes, Key, SharedCache, SharedInde
 use metal3_runtime::watch::{WatchConfig, WatchSet};
 use parking_lot::Mutex;
 
-use super::bond::{self, Trace, named};
+use super::bond::{self, named};
 use super::choice::is_free;
 use super::copies::{Named, Use, host_of};
 use crate::needs::Claims;
@@ -21,13 +21,6 @@ pub(super) const MOST_WAITING: usize = 100;
 /// Whether a claim waits for a host.
 pub(super) fn is_waiting(claim: &HostClaim) -> bool {
     claim.metadata.deletion_timestamp.is_none() && named(claim).is_none()
-}
-
-/// The hosts that trace and status of a claim name.
-fn own(claim: &HostClaim, key: &Key) -> impl Iterator<Item = Key> + use<> {
-    let traced = Trace::of(claim, key).and_then(|trace| trace.host());
-    let named = named(claim).filter(|named| Some(named) != traced.as_ref());
-    traced.into_iter().chain(named)
 }
 
 /// The claims that a change of a claim concerns: itself, and the next one when it stops to wait.
@@ -50,7 +43,8 @@ pub struct ClaimIndexes {
     by_secret: Index<Key>,
     /// The namespaces of claims without a host.
     waiting: BTreeMap<String, BTreeSet<Key>>,
-    /// The namespaces of the hosts that status and trace name.
+    /// The namespaces of the hosts that the status names. What an annotation names counts not: its author would have any number of
+    /// claims enqueued by a host of his choice. A host that is bound names its claim.
     by_host_namespace: Index<String>,
     /// Those hosts.
     by_host: Index<Key>,
@@ -91,12 +85,9 @@ impl ClaimIndexes {
         self.last_served(namespace).cloned()
     }
 
-    /// The claims that a policy of this namespace concerns.
-    pub(super) fn of_policy(&self, policy: &Key) -> Vec<Key> {
-        let with_host = self.by_host_namespace.get(&policy.namespace);
-        let mut concerned = self.waiting();
-        concerned.extend(with_host.cloned());
-        concerned
+    /// The claims whose status names a host of a namespace.
+    fn with_host_in(&self, namespace: &str) -> Vec<Key> {
+        self.by_host_namespace.get(&namespace.to_owned()).cloned().collect()
     }
 }
 
@@ -104,12 +95,10 @@ impl Indexes<HostClaim> for ClaimIndexes {
     fn replace(&mut self, key: &Key, old: Option<&HostClaim>, new: Option<&HostClaim>) {
         let namespace = |_: &HostClaim| key.namespace.clone();
         self.by_namespace.replace(key, old.map(namespace), new.map(namespace));
-        let hosts = |claim: &HostClaim| own(claim, key).map(|host| host.namespace);
+        let namespace = |claim: &HostClaim| named(claim).map(|host| host.namespace);
         self.by_host_namespace
-            .replace(key, old.into_iter().flat_map(hosts), new.into_iter().flat_map(hosts));
-        let hosts = |claim: &HostClaim| own(claim, key);
-        self.by_host
-            .replace(key, old.into_iter().flat_map(hosts), new.into_iter().flat_map(hosts));
+            .replace(key, old.and_then(namespace), new.and_then(namespace));
+        self.by_host.replace(key, old.and_then(named), new.and_then(named));
         if new.is_some_and(is_waiting) {
             self.waiting
                 .entry(key.namespace.clone())
@@ -224,6 +213,21 @@ impl HostBook {
     pub(super) fn free(&self) -> Vec<Key> {
         self.0.lock().free.iter().cloned().collect()
     }
+
+    /// Whether a host of the namespace is free.
+    fn has_free_in(&self, namespace: &str) -> bool {
+        let book = self.0.lock();
+        let first = book.free.range(Key::first_in(namespace)..).next();
+        first.is_some_and(|host| host.namespace == namespace)
+    }
+
+    /// The claims that hosts of the namespace name.
+    fn claims_in(&self, namespace: &str) -> Vec<Key> {
+        let book = self.0.lock();
+        let hosts = book.claim_of.range(Key::first_in(namespace)..);
+        let hosts = hosts.take_while(|(host, _)| host.namespace == namespace);
+        hosts.map(|(_, claim)| claim.clone()).collect()
+    }
 }
 
 /// The claims that a change of a host concerns: those that it named and names, those whose status may name it, and all that wait
@@ -242,6 +246,16 @@ pub(super) fn of_host(change: &Change<'_, BareMetalHost>, claims: &SharedIndexes
     let labels = |host: &BareMetalHost| host.metadata.labels.clone();
     let is_new = |new: &BareMetalHost| old.is_none_or(|old| !is_free(old) || labels(old) != labels(new));
     if new.is_some_and(|new| is_free(new) && is_new(new)) {
+        concerned.extend(claims.read(ClaimIndexes::waiting));
+    }
+    concerned.into_iter().collect()
+}
+
+/// The claims that a change of a policy concerns: those with a host of its namespace, and those that wait if one is free there.
+pub(super) fn of_policy(policy: &Key, claims: &SharedIndexes<ClaimIndexes>, book: &HostBook) -> Vec<Key> {
+    let mut concerned: BTreeSet<Key> = book.claims_in(&policy.namespace).into_iter().collect();
+    claims.read(|indexes| concerned.extend(indexes.with_host_in(&policy.namespace)));
+    if book.has_free_in(&policy.namespace) {
         concerned.extend(claims.read(ClaimIndexes::waiting));
     }
     concerned.into_iter().collect()

@@ -32,7 +32,7 @@ use metal3_runtime::events::{EventQueue, EventRecorder};
 use metal3_runtime::guard::{self, ForeignDeployment};
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::patch::apply;
-use metal3_runtime::watch::WatchConfig;
+use metal3_runtime::watch::{Scope, WatchConfig};
 use metal3_runtime::write::{Mode, Writer};
 use metal3_sim_bmc::fault::Fault;
 use metal3_sim_cluster::{Cluster, Options};
@@ -76,6 +76,8 @@ pub(crate) struct Setup {
     pub(crate) switches: Option<switches::Outputs>,
     /// Whether the controller of HostClaims runs, too.
     pub(crate) claims: bool,
+    /// The only namespace that the program watches.
+    pub(crate) only: Option<&'static str>,
     /// Whether a node with the name of the host alone is the host's.
     pub(crate) plain_node_names: bool,
     /// How far the clock of Ironic is ahead.
@@ -97,6 +99,7 @@ impl Default for Setup {
             agent_images: None,
             switches: None,
             claims: false,
+            only: None,
             plain_node_names: false,
             ironic_ahead: TimeDelta::zero(),
             others: Vec::new(),
@@ -209,6 +212,7 @@ impl TestEnv {
             agent_images: setup.agent_images,
             switches: setup.switches,
             claims: setup.claims,
+            only: setup.only,
             plain_node_names: setup.plain_node_names,
         };
         tasks.spawn(program.run(interceptor.kills(), cluster.crashes()));
@@ -442,6 +446,7 @@ pub(crate) struct Program {
     pub(crate) agent_images: Option<Ramdisks>,
     pub(crate) switches: Option<switches::Outputs>,
     pub(crate) claims: bool,
+    pub(crate) only: Option<&'static str>,
     pub(crate) plain_node_names: bool,
 }
 
@@ -509,7 +514,7 @@ impl Program {
             false => Mode::Perform,
         };
         let running = controller(parts, Writer::new(self.client.clone(), mode));
-        let watch_config = WatchConfig::everywhere(&self.client, &self.clock, &stop);
+        let watch_config = self.watch_config(&stop);
         let watches = match self.agent_images.is_some() {
             true => caches.watches_with_agent_images(&watch_config),
             false => caches.watches(&watch_config),
@@ -519,6 +524,18 @@ impl Program {
         }
         tasks.spawn(running.run(stop));
         tasks
+    }
+
+    /// What the program watches.
+    fn watch_config(&self, stop: &CancellationToken) -> WatchConfig {
+        let everywhere = WatchConfig::everywhere(&self.client, &self.clock, stop);
+        match self.only {
+            Some(only) => WatchConfig {
+                scope: Scope::namespace(only),
+                ..everywhere
+            },
+            None => everywhere,
+        }
     }
 
     /// The clients of the configured Ironics.
@@ -609,7 +626,7 @@ impl Program {
         let parts = claims::Parts {
             client: self.client.clone(),
             caches: caches.clone(),
-            watches_namespaces: true,
+            only: self.only.map(str::to_owned),
             of_hosts: of_hosts.clone(),
             switches,
             clock: Arc::clone(&self.clock),
@@ -617,7 +634,7 @@ impl Program {
             metrics: Metrics::new(),
         };
         let controllers = claims::controllers(parts, Writer::new(self.client.clone(), Mode::Perform));
-        let watches = caches.watches(&WatchConfig::everywhere(&self.client, &self.clock, &stop), true);
+        let watches = caches.watches(&self.watch_config(&stop), self.only.is_none());
         for task in watches.into_tasks() {
             tasks.spawn(task);
         }

@@ -45,7 +45,7 @@ pub(super) fn controllers(
     let parts = claims::Parts {
         client: write_access.client.clone(),
         caches,
-        watches_namespaces: watches_namespaces(only.map(String::as_str)),
+        only: only.cloned(),
         of_hosts: of_hosts.clone(),
         switches,
         clock: Arc::clone(&session.clock),

@@ -7,7 +7,7 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_runtime::cache::Key;
 
 use super::super::bond::{Record, Trace, reference};
-use super::super::choice::{Chooser, is_candidate};
+use super::super::choice::{Chooser, is_candidate, is_in_namespace};
 use super::super::facts::{Facts, Read};
 use super::report::Report;
 use super::{
@@ -15,6 +15,16 @@ use super::{
     without_policy,
 };
 use crate::names::claim_reason::{NO_HOST, NOT_SYNCED, POLICY_UNKNOWN};
+
+/// How many hosts are tried that the API server refuses: in all, and in one namespace, where its rights or policies are the reason.
+const MOST_REFUSED: usize = 10;
+const MOST_REFUSED_OF_NAMESPACE: usize = 3;
+
+/// Whether binding a host of this namespace is not tried again in this reconcile, because too much was refused.
+fn is_given_up(facts: &Facts, namespace: &str) -> bool {
+    let of_namespace = facts.refused.iter().filter(|host| host.namespace == namespace).count();
+    facts.refused.len() >= MOST_REFUSED || of_namespace >= MOST_REFUSED_OF_NAMESPACE
+}
 
 /// Binds a free host.
 pub(super) fn bind(facts: &Facts) -> Decision {
@@ -26,7 +36,7 @@ pub(super) fn bind(facts: &Facts) -> Decision {
     }
     let Some(chooser) = Chooser::new(&facts.claim, &facts.key, facts.now) else {
         return wait(
-            "spec.hostSelector cannot be evaluated; correct its keys, operators and values, 100 conditions at most",
+            "spec.hostSelector cannot be evaluated; correct its keys, operators and values, 100 conditions with 1000 values at most",
         );
     };
     let hosts = facts.hosts.iter().map(|(key, host)| (key, &**host));
@@ -39,7 +49,8 @@ pub(super) fn bind(facts: &Facts) -> Decision {
         }
     }
     let traced = traced(facts);
-    let accepted = || open.iter().copied().filter(|(key, _)| !facts.refused.contains(*key));
+    let is_tried = |key: &Key| !facts.refused.contains(key) && !is_given_up(facts, &key.namespace);
+    let accepted = || open.iter().copied().filter(|(key, _)| is_tried(key));
     let first = accepted().find(|(key, _)| Some(*key) == traced.as_ref());
     let chosen = first.map(|(key, _)| key).or_else(|| chooser.choose(accepted()));
     let Some(chosen) = chosen else {
@@ -60,7 +71,9 @@ fn none(facts: &Facts, is_refused: bool) -> Step {
                    of the hosts";
         return recheck(Report::unbound(POLICY_UNKNOWN, why), POLICY_UNKNOWN, why);
     }
-    let mut namespaces = facts.hosts.keys().map(|key| &key.namespace);
+    // Of those that are free only: whether a host of a name exists is no knowledge of a tenant.
+    let free = facts.hosts.iter().filter(|(_, host)| is_candidate(host, &facts.key));
+    let mut namespaces = free.map(|(key, _)| &key.namespace);
     let why = match namespaces.any(|namespace| opener(facts, namespace).is_some()) {
         true => "no host that is free has what the claim asks for; it is bound when there is one",
         false if is_namespace_known(facts) => {
@@ -71,15 +84,17 @@ fn none(facts: &Facts, is_refused: bool) -> Step {
              program may not read; ask the administrators of the hosts"
         }
     };
-    end(Some(Report::unbound(NO_HOST, why)))
+    without_policy(facts, Report::unbound(NO_HOST, why), NO_HOST, why)
 }
 
 /// Binds a host that the claim names and that names the claim, without a record of this program. `None`: it is in use.
 pub(super) fn adopt(facts: &Facts, key: &Key, host: &BareMetalHost) -> Option<Decision> {
-    is_candidate(host, &facts.key).then(|| match closed(facts, &key.namespace)? {
+    let is_accepted = is_candidate(host, &facts.key) && is_in_namespace(&facts.claim, host);
+    is_accepted.then(|| match closed(facts, &key.namespace)? {
         None if facts.refused.contains(key) => Ok(none(facts, true)),
         None => take(facts, key),
         Some((reason, why)) => Ok(without_policy(
+            facts,
             Report::unbound(reason, why).keeping(&facts.claim),
             reason,
             why,

@@ -7,6 +7,7 @@
 pub(super) mod apply;
 mod bind;
 pub(super) mod metadata;
+mod owned;
 mod permission;
 pub(super) mod reboot;
 mod release;
@@ -30,6 +31,9 @@ use super::copies::Use;
 use super::facts::{Facts, Read};
 use crate::names::claim_reason::{MISSING_HOST, NOT_BOUND, NOT_SYNCED, PAUSED, POLICY_MISSING, POLICY_UNKNOWN};
 use crate::plan::object::is_moving;
+use metal3_api::metal3::names::claim_condition::ASSOCIATED;
+pub(super) use owned::strays;
+use owned::{bound, own_hosts, traced, unnamed};
 use permission::{accepting, closed, is_namespace_known, opener, verify};
 pub(super) use report::Report;
 
@@ -44,6 +48,8 @@ pub(super) const BIND: &str = "bind the host";
 pub(super) enum Action {
     /// Metadata of the claim.
     Claim(Box<HostClaim>),
+    /// The status of the claim, before a host gets anything of it.
+    Status(Box<Report>),
     /// Metadata and spec of a host.
     Host(Box<BareMetalHost>, &'static str),
     /// Metadata of HardwareData.
@@ -120,18 +126,6 @@ fn has_own_finalizer(claim: &HostClaim) -> bool {
     has_finalizer(claim, HOST_CLAIM_FINALIZER)
 }
 
-/// The host that the trace of the claim names.
-fn traced(facts: &Facts) -> Option<Key> {
-    Trace::of(&facts.claim, &facts.key)?.host()
-}
-
-/// The hosts that the claim names: trace and status.
-fn own_hosts(facts: &Facts) -> Vec<Key> {
-    let traced = traced(facts);
-    let named = named(&facts.claim).filter(|named| Some(named) != traced.as_ref());
-    traced.into_iter().chain(named).collect()
-}
-
 fn later() -> Step {
     Step::End(End {
         report: None,
@@ -147,26 +141,12 @@ fn recheck(report: Report, reason: Reason, why: &str) -> Step {
     })
 }
 
-/// An end because of the policies: they are watched, unless they cannot be read.
-fn without_policy(report: Report, reason: Reason, why: &str) -> Step {
-    match reason == POLICY_UNKNOWN {
+/// An end because of the policies: they are watched, unless they cannot be read. Labels that one asks for need not be watched.
+fn without_policy(facts: &Facts, report: Report, reason: Reason, why: &str) -> Step {
+    match reason == POLICY_UNKNOWN || permission::needs_unwatched_labels(facts) {
         true => recheck(report, reason, why),
         false => end(Some(report)),
     }
-}
-
-/// A host of the claim, as its consumer says, and what binds it.
-type Bound<'a> = (&'a Key, &'a BareMetalHost, Bond);
-
-/// The host of the claim: the one that its trace names, else the one that its status names, while that names the claim. A host that
-/// only names the claim is none, whatever record it has: anyone who writes hosts writes both.
-fn bound(facts: &Facts) -> Option<Bound<'_>> {
-    let mut own = own_hosts(facts).into_iter();
-    own.find_map(|key| {
-        let (key, host) = facts.hosts.get_key_value(&key)?;
-        let is_consumer = bond::consumer(host).as_ref() == Some(&facts.key);
-        is_consumer.then(|| (key, &**host, bond::bond(&facts.claim, &facts.key, (key, host))))
-    })
 }
 
 fn serve(facts: &Facts) -> Decision {
@@ -175,7 +155,11 @@ fn serve(facts: &Facts) -> Decision {
         return Ok(end(Some(moving(facts))));
     }
     if let Some((key, host, bond)) = bound(facts) {
+        require_uncontested(facts, key)?;
         return serve_bound(facts, (key, host), bond);
+    }
+    if unnamed(facts).next().is_some() {
+        return release::of_others(facts).map_or_else(|| Ok(not_bound(facts, release::CONFLICT)), Err);
     }
     if is_paused(claim) {
         let why = "the claim is paused; remove its annotation cluster.x-k8s.io/paused";
@@ -186,11 +170,45 @@ fn serve(facts: &Facts) -> Decision {
         return Err(Step::Read(Read::Host(key)));
     }
     let trace = Trace::of(claim, &facts.key);
-    let is_restored = trace.is_some_and(|trace| !trace.is_of_object(claim));
-    if named(claim).is_some() || is_restored {
+    let is_restored = trace.as_ref().is_some_and(|trace| !trace.is_of_object(claim));
+    if named(claim).is_some() || is_restored || is_reported_missing(claim) {
         return Ok(missing(facts));
     }
+    // A claim that was moved or restored has no status. Without a host the finalizer is that of a bond, whose trace was removed since.
+    if trace.is_none() && has_own_finalizer(claim) && claim.status.conditions.is_empty() {
+        let why = "the claim has the finalizer metal3.io/hostclaim and neither a status nor its annotation hostclaim.metal3.io/host, so that \
+                   it may have a host that is not known: restore the annotation, or delete the claim and create another one if it never had a host";
+        return Ok(end(Some(Report::unbound(MISSING_HOST, why))));
+    }
     bind::bind(facts)
+}
+
+/// Whether the claim waits for a host that it had: what its annotation says since then changes nothing.
+fn is_reported_missing(claim: &HostClaim) -> bool {
+    let mut conditions = claim.status.conditions.iter();
+    conditions.any(|one| one.type_ == ASSOCIATED && one.reason == MISSING_HOST.as_str())
+}
+
+/// Requires that the status names no other host that is bound to the claim: it would be forgotten while it runs.
+fn require_uncontested(facts: &Facts, key: &Key) -> Decision<()> {
+    let Some(other) = named(&facts.claim).filter(|named| named != key) else {
+        return Ok(());
+    };
+    if !is_known(facts, &other) {
+        return Err(Step::Read(Read::Host(other)));
+    }
+    let host = facts.hosts.get(&other);
+    let names_claim = host.is_some_and(|host| bond::consumer(host).as_ref() == Some(&facts.key));
+    if names_claim || facts.hidden.contains(&other) {
+        let why = "the annotation hostclaim.metal3.io/host names another host than the status does, and that one is bound to the claim or \
+                   cannot be read, so that none is changed; restore the annotation";
+        return Err(not_bound(facts, why));
+    }
+    Ok(())
+}
+
+fn not_bound(facts: &Facts, why: &str) -> Step {
+    end(Some(Report::unbound(NOT_BOUND, why).keeping(&facts.claim)))
 }
 
 /// Whether the host was read in this reconcile, or cannot be.
@@ -209,7 +227,7 @@ fn moving(facts: &Facts) -> Report {
 }
 
 fn serve_bound(facts: &Facts, (key, host): (&Key, &BareMetalHost), bond: Bond) -> Decision {
-    let not_bound = |why: &str| Ok(end(Some(Report::unbound(NOT_BOUND, why).keeping(&facts.claim))));
+    let not_bound = |why: &str| Ok(not_bound(facts, why));
     match bond {
         Bond::Own(record) if has_own_finalizer(&facts.claim) => serve_host(facts, key, host, &record),
         Bond::Own(_) => Ok(traced_claim(facts, None)),
@@ -227,7 +245,7 @@ fn serve_bound(facts: &Facts, (key, host): (&Key, &BareMetalHost), bond: Bond) -
     }
 }
 
-/// The trace that was removed from the claim, as the record of the host that its status names has it.
+/// The trace that was removed from the claim, as the record of its host has it.
 fn recover(facts: &Facts, key: &Key, trace: &Trace) -> Decision {
     if !facts.fresh.hosts.contains(key) {
         return Err(Step::Read(Read::Host(key.clone())));
@@ -261,8 +279,8 @@ fn missing(facts: &Facts) -> Step {
         return recheck(report(why), MISSING_HOST, why);
     }
     end(Some(report(
-        "the host that was bound to this claim does not exist, or is not bound to it any more; if it does not come back, delete the claim \
-         and create another one",
+        "the host that was bound to this claim does not exist, or is not bound to it any more; restore the annotation \
+         hostclaim.metal3.io/host if it was changed; if the host does not come back, delete the claim and create another one",
     )))
 }
 
@@ -281,8 +299,9 @@ fn serve_host(facts: &Facts, key: &Key, host: &BareMetalHost, record: &Record) -
         }
         let why =
             format!("{why}, so nothing is changed on it and nothing is erased; ask the administrators of the hosts");
-        return Err(without_policy(report.unsynced(reason, &why), reason, &why));
+        return Err(without_policy(facts, report.unsynced(reason, &why), reason, &why));
     }
+    require_named(facts, key, &report)?;
     require_unpaused(facts, key, host, &report)?;
     reboot::pass_on(facts, (key, host), record)?;
     apply::apply(facts, (key, host), &report)?;
@@ -294,6 +313,17 @@ fn serve_host(facts: &Facts, key: &Key, host: &BareMetalHost, record: &Record) -
         Some(why) => stop(NOT_SYNCED, why),
         None => Ok(end(Some(report.synced()))),
     }
+}
+
+/// Requires that the status names the host before it gets anything: who removes the annotation afterwards gets no second host.
+fn require_named(facts: &Facts, key: &Key, report: &Report) -> Decision<()> {
+    if named(&facts.claim).as_ref() == Some(key) {
+        return Ok(());
+    }
+    verify(facts, key)?;
+    let why = "the host is bound, and gets the spec of the claim next";
+    let report = report.clone().unsynced(NOT_SYNCED, why);
+    Err(Step::Do(Action::Status(Box::new(report))))
 }
 
 /// Passes a pause of the claim on, so that a host does not act while its claim moves to another cluster.
@@ -320,16 +350,4 @@ fn require_unpaused(facts: &Facts, key: &Key, host: &BareMetalHost, report: &Rep
     }
     verify(facts, key)?;
     Err(Step::Do(Action::Host(Box::new(changed), "pass the pause on")))
-}
-
-/// Hosts whose record names the claim, and whose bond it is not: another object of its name left them, or a user wrote the record. Their
-/// administrators have to know, because nothing releases them.
-pub(super) fn strays(facts: &Facts) -> Vec<(&Key, &BareMetalHost)> {
-    let own = own_hosts(facts);
-    let hosts = facts.hosts.iter().map(|(key, host)| (key, &**host));
-    let names = |host: &BareMetalHost| {
-        let record = Record::of(host).filter(|record| record.claim == facts.key.to_string());
-        record.is_some() && bond::consumer(host).as_ref() == Some(&facts.key)
-    };
-    hosts.filter(|(key, host)| !own.contains(key) && names(host)).collect()
 }

@@ -47,6 +47,11 @@ pub(super) fn closed(facts: &Facts, namespace: &str) -> Decision<Option<(Reason,
     }))
 }
 
+/// Whether a policy asks for labels of the namespace whose changes no watch shows.
+pub(super) fn needs_unwatched_labels(facts: &Facts) -> bool {
+    !facts.watches_namespaces && facts.policies.values().any(|policy| policy.needs_labels())
+}
+
 /// Requires live views of all that permits a write to this host.
 pub(super) fn verify(facts: &Facts, host: &Key) -> Decision<()> {
     let fresh = &facts.fresh;

@@ -22,7 +22,7 @@ use super::{
     Action, Decision, End, Step, bound, closed, end, has_own_finalizer, is_claim_moving, is_known, is_paused, metadata,
     moving, own_hosts, reboot, recheck, recover, traced, verify, without_policy,
 };
-use crate::names::claim_reason::{DELETING, DELETION_FAILED, PAUSED};
+use crate::names::claim_reason::{DELETING, DELETION_FAILED, PAUSED, POLICY_MISSING};
 use crate::names::reason::BUDGET_SPENT;
 use crate::plan::object::{GRACE, is_moving};
 
@@ -49,6 +49,7 @@ pub(super) fn release(facts: &Facts) -> Decision {
     if let Some(step) = of_others(facts) {
         return Err(step);
     }
+    require_no_other(facts)?;
     if !facts.fresh.claim {
         return Err(Step::Read(Read::Claim));
     }
@@ -72,9 +73,9 @@ fn require_unbound(facts: &Facts) -> Decision<()> {
         let report = Report::unbound(DELETION_FAILED, why).keeping(claim);
         return Err(recheck(report, DELETION_FAILED, why));
     }
-    // The status names a host after it was bound: no bind is on its way any more.
-    let trace = Trace::of(claim, &facts.key).filter(|trace| trace.is_of_object(claim));
-    let is_unconfirmed = trace.is_some_and(|trace| trace.host() != named(claim));
+    // The status names a host after it was bound, and then no other one is chosen: no bind is on its way any more. Without it one may be,
+    // whatever the trace says since.
+    let is_unconfirmed = named(claim).is_none() || traced(facts).is_some_and(|traced| Some(traced) != named(claim));
     match left(facts) {
         Some(left) if is_unconfirmed => {
             let why = "a host was about to be bound to the claim; it is released when it is known that none is";
@@ -95,20 +96,32 @@ fn left(facts: &Facts) -> Option<std::time::Duration> {
     (!left.is_zero()).then_some(left)
 }
 
-/// Further hosts with the identifier of the bond, which an overtaken process bound.
+/// Further hosts with the identifier of the bond or a record of the object, which an overtaken process bound. Neither text is known to who
+/// may not read the claim.
 fn others(facts: &Facts) -> impl Iterator<Item = (&Key, &BareMetalHost)> {
     let trace = Trace::of(&facts.claim, &facts.key);
-    let own = own_hosts(facts);
+    let bound = bound(facts).map(|bound| bound.0);
     let hosts = facts.hosts.iter().map(|(key, host)| (key, &**host));
     hosts.filter(move |(key, host)| {
         let is_consumer = bond::consumer(host).as_ref() == Some(&facts.key);
         let record = Record::of(host).filter(|record| record.claim == facts.key.to_string());
-        let has_id = trace
-            .as_ref()
-            .zip(record)
-            .is_some_and(|(trace, record)| trace.id == record.id);
-        is_consumer && has_id && !own.contains(key)
+        let has_id = record.is_some_and(|record| {
+            record.is_of_object(&facts.claim, &facts.key) || trace.as_ref().is_some_and(|trace| trace.id == record.id)
+        });
+        is_consumer && has_id && bound != Some(*key)
     })
+}
+
+/// Requires that no further host is bound to a deleted claim, by live views.
+fn require_no_other(facts: &Facts) -> Decision<()> {
+    let mut others = others(facts).map(|(key, _)| key);
+    let Some(first) = others.next() else { return Ok(()) };
+    let unread = std::iter::once(first).chain(others).find(|key| !is_known(facts, key));
+    if let Some(key) = unread {
+        return Err(Step::Read(Read::Host(key.clone())));
+    }
+    let report = Report::unbound(DELETION_FAILED, CONFLICT).keeping(&facts.claim);
+    Err(recheck(report, DELETION_FAILED, CONFLICT))
 }
 
 /// A step that releases a further host. It is changed only while nothing was ever given to it: otherwise it may be the one that runs
@@ -122,14 +135,13 @@ pub(super) fn of_others(facts: &Facts) -> Option<Step> {
     steps.find(|step| !matches!(step, Step::End(_)))
 }
 
+/// Two hosts have the bond of a claim.
+pub(super) const CONFLICT: &str = "another host carries the bond of this claim and is in use, paused or not permitted, so that it is not \
+     changed; the administrators of the hosts have to find out which of the two is used, and to remove spec.consumerRef of the other one";
+
 /// Whether two hosts have the bond of the claim.
 pub(super) fn conflict(facts: &Facts) -> Option<&'static str> {
-    let is_open = |key: &Key| super::opener(facts, &key.namespace).is_some();
-    let others = others(facts).any(|(key, _)| is_open(key));
-    others.then_some(
-        "another host carries the bond of this claim and is in use or paused, so that it is not changed; the administrators of the hosts \
-         have to find out which of the two is used, and to remove spec.consumerRef of the other one",
-    )
+    others(facts).next().map(|_| CONFLICT)
 }
 
 // differs: `claim-cleaning`. The Go manager removes the consumer only.
@@ -199,12 +211,15 @@ fn require_permission(facts: &Facts, key: &Key, host: &BareMetalHost) -> Decisio
         return stop(PAUSED, "the host moves to another cluster");
     }
     if let Some((reason, why)) = closed(facts, &key.namespace)? {
+        if reason == POLICY_MISSING {
+            metadata::remove(facts, key)?;
+        }
         let why = format!(
             "{why}, so it is not erased for this claim; ask the administrators of the hosts to permit it again, or to remove the consumer \
              of the host"
         );
         let report = Report::releasing(facts, key, host, DELETION_FAILED, &why);
-        return Err(without_policy(report, reason, &why));
+        return Err(without_policy(facts, report, reason, &why));
     }
     match host.annotation(HOST_PAUSED_ANNOTATION) {
         None => Ok(()),
@@ -242,6 +257,15 @@ fn stripped(host: &BareMetalHost) -> BareMetalHost {
         annotations.retain(|name, value| name != HOST_PAUSED_ANNOTATION || value != PAUSED_BY_CLAIM);
     }
     reboot::let_go(&mut stripped);
+    // What ran is known until the host is deprovisioned.
+    let is_running = host.status.provisioning.state == ProvisioningState::Provisioned;
+    if let Some(record) = Record::of(host).filter(|record| is_running && !record.deployed) {
+        Record {
+            deployed: true,
+            ..record
+        }
+        .write(&mut stripped);
+    }
     stripped
 }
 
@@ -284,14 +308,21 @@ fn wait(facts: &Facts, key: &Key, host: &BareMetalHost) -> Step {
     end(Some(Report::releasing(facts, key, host, reason, &why)))
 }
 
+/// Whether there is a reason to keep the host: something of the claim ran on it. One that was kept before is kept again only after it
+/// was used for as long, so that a tenant does not keep what he has no claim for.
+fn is_worth_keeping(facts: &Facts, record: &Record) -> bool {
+    record.deployed && !(record.reused && facts.now < record.at.get() + KEPT)
+}
+
 /// The host without the bond, kept for a while for the next claim of the same reuse.
 fn freed(facts: &Facts, host: &BareMetalHost, bond: &Bond) -> BareMetalHost {
     let mut freed = host.clone();
     freed.spec.consumer_ref = None;
     let reuse = reuse_label(&facts.claim, &facts.key.namespace);
     // A host that a controller of machines keeps, or that a Go manager bound, keeps its label.
-    let is_own = *bond != Bond::Unrecorded && traced(facts).as_ref() == Some(&Key::of(host));
-    let reuse = reuse.filter(|_| is_own && host.label(NODE_REUSE_LABEL).is_none());
+    let is_own = traced(facts).as_ref() == Some(&Key::of(host));
+    let is_worth = matches!(bond, Bond::Own(record) if is_worth_keeping(facts, record));
+    let reuse = reuse.filter(|_| is_own && is_worth && host.label(NODE_REUSE_LABEL).is_none());
     let annotations = freed.metadata.annotations.get_or_insert_default();
     annotations.remove(CLAIM_RECORD_ANNOTATION);
     if let Some(label) = reuse {

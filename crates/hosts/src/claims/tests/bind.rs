@@ -1,12 +1,11 @@
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::super::choice::{Chooser, is_free, reuse_label};
 use super::super::facts::Read;
 use super::super::plan::{Action, Step, plan};
-use super::{after_reads, bound, claim, condition, consumer, facts, host, key, merged, own, written};
+use super::{after_reads, bound, claim, condition, consumer, facts, host, key, merged, own, strange, written};
 use crate::claims::bond::{Record, Trace};
 
 #[test]
@@ -109,8 +108,9 @@ fn claim_names_the_host_first_and_the_host_is_bound_after_live_reads_by_one_patc
     let trace = Trace::of(&traced, &key("tenant", "c")).unwrap();
     assert_eq!(trace.host(), Some(key("metal", "h")));
     assert!(traced.metadata.finalizers.is_some(), "with the finalizer, in one patch");
-    facts.claim = Arc::from(traced);
-    let (step, _) = after_reads(&mut facts);
+    facts.wrote_claim(*traced);
+    let (step, live) = after_reads(&mut facts);
+    assert_eq!(live, 2, "what permits the bind is read again: namespace and policy");
     let (taken, what) = written(&step);
     assert_eq!(what, "bind the host");
     assert_eq!(Record::of(taken).unwrap().id, trace.id);
@@ -159,7 +159,7 @@ fn claim_of_another_class_is_left_alone_unless_this_program_serves_it() {
             classed.clone(),
             &json!({ "metadata": { "deletionTimestamp": deleted } }),
         );
-        let other = facts(claim(&change), vec![host(&bound())]);
+        let other = facts(claim(&change), vec![host(&strange())]);
         let step = plan(&other);
         assert!(
             matches!(&step, Step::End(end) if end.report.is_none()),

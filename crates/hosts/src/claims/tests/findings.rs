@@ -18,8 +18,8 @@ use super::super::plan::{Action, End, Report, Step, plan, strays};
 use super::super::policy::PolicyBook;
 use super::super::watches::ClaimIndexes;
 use super::{
-    after_reads, bound, claim, condition, consumer, facts, host, key, merged, no_copies, now, own, policy, record,
-    rules, written,
+    ID, OTHER_ID, after_reads, bound, claim, condition, consumer, facts, host, key, merged, no_copies, now, own,
+    policy, record, rules, strange, written,
 };
 
 const IMAGE: &str = "http://a/b";
@@ -110,12 +110,12 @@ fn moved_claim_waits_for_the_host_that_its_trace_names_and_takes_no_other() {
     let (refreshed, _) = written(&step);
     assert!(refreshed.spec.image.is_some(), "it goes on running");
     let text = refreshed.annotation("hostclaim.metal3.io/bond").unwrap();
-    assert!(text.contains("new-uid") && text.contains("\"id\":\"id\""), "{text}");
+    assert!(text.contains("new-uid") && text.contains(ID), "{text}");
 }
 
 #[test]
 fn record_of_a_stranger_neither_keeps_a_claim_from_binding_nor_is_waited_for() {
-    let foreign = merged(bound(), &json!({ "metadata": { "namespace": "aaa" } }));
+    let foreign = merged(strange(), &json!({ "metadata": { "namespace": "aaa" } }));
     for change in [
         json!({}),
         json!({ "spec": { "hostSelector": { "inNamespace": "metal" } } }),
@@ -148,7 +148,7 @@ fn host_with_a_record_and_a_policy_of_a_stranger_gets_nothing_of_a_claim_that_do
         &json!({ "hostSelector": { "matchLabels": { "site": "a" } } }),
     );
     for spec in [spec, selects] {
-        let mut facts = facts(claim(&json!({ "spec": spec })), vec![host(&merged(bound(), &evil))]);
+        let mut facts = facts(claim(&json!({ "spec": spec })), vec![host(&merged(strange(), &evil))]);
         facts.policies.insert(key("x", "p"), rules(policy(&json!({}))));
         let (step, _) = after_reads(&mut facts);
         assert!(matches!(step, Step::End(_)), "{step:?}");
@@ -227,7 +227,7 @@ fn refused_bind_names_no_host_and_another_one_is_tried() {
     let next = traced(&step);
     assert_eq!(
         (next.host(), next.id.as_str()),
-        (Some(key("metal", "z")), "id"),
+        (Some(key("metal", "z")), ID),
         "the same bond"
     );
     let mut one = facts(own(&json!({})), vec![host(&json!({}))]);
@@ -334,14 +334,14 @@ fn trace_that_was_removed_is_recovered_from_the_host_that_the_status_names() {
         let lost = claim(&merged(gone, &json!({ "status": status("h") })));
         let mut facts = facts(lost, vec![host(&used())]);
         let (step, _) = after_reads(&mut facts);
-        assert_eq!(traced(&step).id, "id");
+        assert_eq!(traced(&step).id, ID);
     }
     // One of the same host with another identifier, too.
-    let forged = json!({ "claim": "tenant/c", "host": "metal/h", "id": "x", "uid": "y" }).to_string();
+    let forged = json!({ "claim": "tenant/c", "host": "metal/h", "id": OTHER_ID, "uid": "y" }).to_string();
     let annotations = json!({ "hostclaim.metal3.io/host": forged });
     let changed = claim(&json!({ "metadata": { "annotations": annotations }, "status": status("h") }));
     let mut changed = super::facts(changed, vec![host(&used())]);
-    assert_eq!(traced(&after_reads(&mut changed).0).id, "id");
+    assert_eq!(traced(&after_reads(&mut changed).0).id, ID);
     // A name in the status alone proves nothing: the record names another object.
     let other = own(&json!({ "metadata": { "uid": "other", "annotations": null }, "status": status("h") }));
     let mut facts = facts(other, vec![host(&used())]);
@@ -536,7 +536,7 @@ fn with_hardware(labels: &Value) -> Facts {
         bound(),
         &json!({ "metadata": { "labels": { "rack": "r7" } }, "spec": { "online": true } }),
     );
-    let mut facts = facts(own(&json!({})), vec![host(&labelled)]);
+    let mut facts = facts(own(&json!({ "status": status("h") })), vec![host(&labelled)]);
     let annotations = json!({ "hostclaim.metal3.io/copied-metadata": "{\"labels\":[\"rack\"],\"annotations\":[]}" });
     let annotations = if labels.is_null() { json!({}) } else { annotations };
     let metadata = json!({ "namespace": "metal", "name": "h", "resourceVersion": "1", "labels": labels, "annotations": annotations });

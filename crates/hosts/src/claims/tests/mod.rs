@@ -5,6 +5,7 @@ mod bond;
 mod copies;
 mod ended;
 mod findings;
+mod holes;
 mod metadata;
 mod policy;
 mod release;
@@ -21,7 +22,7 @@ use serde_json::{Value, json};
 
 use super::copies::{Copy, Pair, Pairs, Source, Use};
 use super::facts::{Facts, Fresh, Read};
-use super::plan::{Action, Step, plan};
+use super::plan::{Action, Report, Step, plan};
 use super::policy::Rules;
 
 pub(super) fn key(namespace: &str, name: &str) -> Key {
@@ -51,9 +52,23 @@ pub(super) fn host(change: &Value) -> BareMetalHost {
     serde_json::from_value(merged(document, change)).unwrap()
 }
 
+/// The identifier of a bond, and another one.
+pub(super) const ID: &str = "0123456789abcdef0123456789abcdef01234567";
+pub(super) const OTHER_ID: &str = "fedcba9876543210fedcba9876543210fedcba98";
+
 pub(super) fn record(cleaning: &str) -> String {
-    json!({ "claim": "tenant/c", "id": "id", "uid": "claim-uid", "cleaning": cleaning, "at": "2026-01-01T00:00:00Z" })
+    json!({ "claim": "tenant/c", "id": ID, "uid": "claim-uid", "cleaning": cleaning, "at": "2026-01-01T00:00:00Z" })
         .to_string()
+}
+
+/// The change that makes a host name the claim by a user who may not read it, and does not know its UID.
+pub(super) fn strange() -> Value {
+    let record = json!({ "claim": "tenant/c", "id": OTHER_ID, "uid": "guessed", "cleaning": "metadata",
+        "at": "2026-01-01T00:00:00Z" });
+    merged(
+        bound(),
+        &json!({ "metadata": { "annotations": { "hostclaim.metal3.io/bond": record.to_string() } } }),
+    )
 }
 
 /// The change that binds a host to the claim.
@@ -74,13 +89,15 @@ pub(super) fn claim(change: &Value) -> HostClaim {
         "metadata": { "namespace": "tenant", "name": "c", "uid": "claim-uid", "resourceVersion": "9",
             "finalizers": ["metal3.io/hostclaim"] },
         "spec": { "poweredOn": true },
+        "status": { "conditions": [{ "type": "Associated", "status": "False", "reason": "NoBareMetalHost", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z" }] },
     });
     serde_json::from_value(merged(document, change)).unwrap()
 }
 
 /// The trace of a bond with a host, as an annotation.
 pub(super) fn trace(host: &str) -> Value {
-    let text = json!({ "claim": "tenant/c", "host": host, "id": "id", "uid": "claim-uid" }).to_string();
+    let text = json!({ "claim": "tenant/c", "host": host, "id": ID, "uid": "claim-uid" }).to_string();
     json!({ "hostclaim.metal3.io/host": text })
 }
 
@@ -108,6 +125,7 @@ pub(super) fn facts(claim: HostClaim, hosts: Vec<BareMetalHost>) -> Facts {
         claim: Arc::new(claim),
         policies: BTreeMap::from([(key("metal", "p"), rules(policy(&json!({}))))]),
         knows_policies: true,
+        watches_namespaces: true,
         namespace: Observed::Present(BTreeMap::new()),
         hosts: hosts.collect(),
         hidden: BTreeSet::new(),
@@ -130,11 +148,13 @@ pub(super) fn no_copies() -> Pairs {
     Use::ALL.map(|which| (which, none.clone())).into()
 }
 
-/// Performs reads, which show what the facts have, until another step is planned. Returns the number of live reads.
+/// Performs reads, which show what the facts have, and the write of a status that names the host, until another step is planned. Returns
+/// the number of live reads.
 pub(super) fn after_reads(facts: &mut Facts) -> (Step, usize) {
     let mut live = 0;
     for _ in 0..20 {
         match plan(facts) {
+            Step::Do(Action::Status(report)) => wrote(facts, &report),
             Step::Read(Read::Copies(host)) => drop(facts.copies.insert(host, no_copies())),
             Step::Read(read) => {
                 live += 1;
@@ -150,6 +170,16 @@ pub(super) fn after_reads(facts: &mut Facts) -> (Step, usize) {
         }
     }
     unreachable!("reads without end")
+}
+
+/// The claim gets this report as its status.
+pub(super) fn wrote(facts: &mut Facts, report: &Report) {
+    let status = report.status(&facts.claim, metal3_api::meta::Time::new(facts.now));
+    let named = HostClaim {
+        status,
+        ..HostClaim::clone(&facts.claim)
+    };
+    facts.wrote_status(named);
 }
 
 /// The host that is written, and why.

@@ -136,7 +136,11 @@ fn host_that_a_user_made_name_the_claim_is_not_touched() {
 fn host_is_kept_for_the_next_claim_of_the_same_reuse() {
     let reuse = "infrastructure.cluster.x-k8s.io/node-reuse";
     let keeps = merged(deleted(), &json!({ "metadata": { "labels": { reuse: "kcp" } } }));
-    let mut facts = facts(claim(&keeps), vec![host(&bound())]);
+    let mut facts = facts(claim(&keeps), vec![host(&used())]);
+    let (step, _) = after_reads(&mut facts);
+    let mut clean = written(&step).0.clone();
+    clean.status = host(&json!({})).status;
+    facts.hosts.insert(key("metal", "h"), clean.into());
     let (step, _) = after_reads(&mut facts);
     let kept = written(&step).0;
     assert_eq!(kept.label(reuse), Some("tenant.kcp"));

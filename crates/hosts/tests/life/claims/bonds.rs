@@ -14,6 +14,8 @@ use crate::env::CONTROLLER_USER;
 
 const TRACE: &str = "hostclaim.metal3.io/host";
 const RECORD: &str = "hostclaim.metal3.io/bond";
+/// An identifier that this program might have written.
+const ID: &str = "0123456789abcdef0123456789abcdef01234567";
 
 fn consumer() -> Value {
     json!({ "kind": "HostClaim", "apiVersion": "metal3.io/v1alpha1", "name": "c", "namespace": NAMESPACE })
@@ -65,7 +67,7 @@ async fn record_of_a_stranger_in_any_namespace_neither_stops_nor_gets_a_claim() 
     tenant.namespace("aaa", json!({})).await;
     tenant.namespace(NAMESPACE, json!({})).await;
     let record =
-        json!({ "claim": "tenant/c", "id": "id", "uid": "u", "cleaning": "disabled", "at": "2020-01-01T00:00:00Z" });
+        json!({ "claim": "tenant/c", "id": ID, "uid": "u", "cleaning": "disabled", "at": "2020-01-01T00:00:00Z" });
     let forged = json!({ "metadata": { "name": "aaa", "annotations": { RECORD: record.to_string() } },
         "spec": { "online": true, "consumerRef": consumer() } });
     let hosts: kube::Api<BareMetalHost> = kube::Api::namespaced(tenant.env.cluster.client("admin"), "aaa");
@@ -197,13 +199,13 @@ async fn trace_that_a_tool_removes_comes_back_and_no_second_host_is_bound() {
     for forged in [
         Value::Null,
         json!("{"),
-        json!({ "claim": "tenant/c", "host": "default/host-2", "id": "x", "uid": "y" })
+        json!({ "claim": "tenant/c", "host": "default/host-2", "id": ID, "uid": "y" })
             .to_string()
             .into(),
-        json!({ "claim": "tenant/c", "host": "default/host-1", "id": "x", "uid": "y" })
+        json!({ "claim": "tenant/c", "host": "default/host-1", "id": ID, "uid": "y" })
             .to_string()
             .into(),
-        json!({ "claim": "tenant/c", "host": "kube-system/x", "id": "x", "uid": "y" })
+        json!({ "claim": "tenant/c", "host": "kube-system/x", "id": ID, "uid": "y" })
             .to_string()
             .into(),
     ] {
@@ -225,7 +227,7 @@ async fn trace_that_a_tool_removes_comes_back_and_no_second_host_is_bound() {
 async fn claim_is_not_let_go_when_a_crash_kept_its_host_out_of_its_status() {
     let tenant = Tenant::new().await;
     tenant.open(json!({})).await;
-    // The bind, then the spec, of this controller; the status is written after both.
+    // The bind of this controller; the status is written next, before the host gets anything.
     let rule = Rule::at(1, Fault::CrashBefore)
         .verb("patch")
         .resource("hostclaims/status");
@@ -352,7 +354,7 @@ async fn name_of_a_host_in_a_trace_alone_shows_nothing_of_it() {
     let uid = tenant.get("c").await.metadata.uid.unwrap();
     let mut shown = Vec::new();
     for host in ["default/host-1", "default/absent"] {
-        let forged = json!({ "claim": "tenant/c", "host": host, "id": "x", "uid": uid }).to_string();
+        let forged = json!({ "claim": "tenant/c", "host": host, "id": ID, "uid": uid }).to_string();
         tenant.annotate("c", json!({ TRACE: forged })).await;
         sleep(MINUTES).await;
         let conditions = tenant.get("c").await.status.conditions;

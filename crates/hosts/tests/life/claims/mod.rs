@@ -1,5 +1,6 @@
 //! HostClaims: tenants who get hosts of another namespace.
 
+mod annotations;
 mod bonds;
 mod secrets;
 mod security;
@@ -154,10 +155,20 @@ async fn host_kept_for_reuse_is_for_claims_of_the_same_namespace_and_value() {
     let tenant = Tenant::new().await;
     tenant.open(json!({})).await;
     let labels = json!({ "infrastructure.cluster.x-k8s.io/node-reuse": "kcp" });
+    let runs = json!({ "poweredOn": true, "image": image() });
     tenant
-        .labelled_claim("a", labels.clone(), json!({ "poweredOn": true }))
+        .labelled_claim("unused", labels.clone(), json!({ "poweredOn": true }))
         .await;
-    tenant.until_bound("a").await;
+    tenant.until_bound("unused").await;
+    tenant.delete("unused").await;
+    tenant.until_gone("unused").await;
+    let released = tenant.env.get(1).await.unwrap();
+    assert!(
+        released.label("infrastructure.cluster.x-k8s.io/node-reuse").is_none(),
+        "what ran nothing is not kept"
+    );
+    tenant.labelled_claim("a", labels.clone(), runs).await;
+    tenant.until_ready("a").await;
     tenant.delete("a").await;
     tenant.until_gone("a").await;
     let label = tenant

@@ -40,8 +40,14 @@ pub(super) fn status_of(claim: &HostClaim) -> String {
 impl Tenant {
     /// Without any host.
     pub(super) fn without_host() -> Self {
+        Self::of(None)
+    }
+
+    /// Without any host, and with a program of one namespace.
+    pub(super) fn of(only: Option<&'static str>) -> Self {
         let env = TestEnv::new(Setup {
             claims: true,
+            only,
             ..Setup::default()
         });
         Self { env }
