@@ -55,7 +55,7 @@ pub(super) const ROWS: &[Row] = &[
     warning([
         "BareMetalHostNotBound",
         "A host names the claim and was not bound by this program",
-        "A user wrote its consumer while it was in use, or its record was removed or cannot be read, so that it is not changed for the claim.",
+        "A user wrote its consumer while it was in use, or its record was removed or cannot be read, or two hosts are bound to the claim, so that none is changed for it.",
         "As administrator of the hosts: restore the annotation `hostclaim.metal3.io/bond`, or remove the image of the host and wait until it is \
          available, or remove `spec.consumerRef`.",
     ]),
