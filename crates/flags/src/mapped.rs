@@ -102,7 +102,7 @@ mod tests {
                 "--leader-elect --webhook-port=9443",
                 &[],
             ),
-            (&[Owner::Hosts], "--hostclaims", "--hostclaims", &[]),
+            (&[Owner::Hosts], "--hostclaims", "", &["HostClaims are not served"]),
             (&[Owner::Hosts], "--hostclaims=false", "", &[]),
             (
                 &[Owner::Hosts],

@@ -1,7 +1,8 @@
 //! The table of flags.
 
 use super::entry::{
-    ALL, BUFFERS, CAPM3, HOSTS, IPAM, NO_GO_MANAGER, NO_PLUGINS, TWO, WITH_MACHINES, list, number, span, switch, text,
+    ALL, BUFFERS, CAPM3, HOSTS, IPAM, NO_CLAIMS, NO_GO_MANAGER, NO_PLUGINS, TWO, WITH_MACHINES, list, number, span,
+    switch, text,
 };
 use super::flag::{Flag, Handling};
 
@@ -133,11 +134,7 @@ pub const TABLE: &[Flag] = &[
         "Address of `/healthz` and `/readyz`; `0` to disable",
     ),
     switch(NO_GO_MANAGER, "help", "Print the flags and exit"),
-    switch(
-        HOSTS,
-        "hostclaims",
-        "Serve HostClaims: bind hosts that a HostDeployPolicy opens to them, and give those the spec of the claim",
-    ),
+    switch(HOSTS, "hostclaims", "").handled(NO_CLAIMS),
     switch(
         TWO,
         "insecure-diagnostics",

@@ -24,7 +24,6 @@ use super::invalid_host::InvalidHost;
 use super::ramdisk::{AgentNetwork, Ramdisks};
 use super::settings::NodeSettings;
 use super::{capabilities, name, ports};
-use crate::claims::bond::promises_cleaning;
 
 const AGENT: &str = "agent";
 
@@ -282,8 +281,7 @@ pub fn restrictions(host: &BareMetalHost, found: &Node) -> Changes {
 
 /// Whether Ironic cleans the machine of this host by itself.
 pub(crate) fn is_cleaned(host: &BareMetalHost) -> bool {
-    // What its owner decided before a HostClaim had it holds until the host is released.
-    host.spec.automated_cleaning_mode != Some(AutomatedCleaningMode::Disabled) || promises_cleaning(host)
+    host.spec.automated_cleaning_mode != Some(AutomatedCleaningMode::Disabled)
 }
 
 impl fmt::Debug for NodeRecord {

@@ -35,7 +35,6 @@ pub(super) struct Report {
     pub(super) events: EventRecorder,
     pub(super) builds_agent_images: bool,
     pub(super) serves_switches: bool,
-    pub(super) serves_claims: bool,
 }
 
 impl Report {
@@ -45,10 +44,8 @@ impl Report {
             if !self.serves_switches {
                 self.listed::<BareMetalSwitch>().await;
             }
-            if !self.serves_claims {
-                self.listed::<HostClaim>().await;
-                self.listed::<HostDeployPolicy>().await;
-            }
+            self.listed::<HostClaim>().await;
+            self.listed::<HostDeployPolicy>().await;
             self.listed::<HostNetworkAttachment>().await;
         };
         futures::join!(listed, async {

@@ -8,7 +8,6 @@ mod audit;
 mod bios;
 mod busy;
 mod cases;
-mod claims;
 mod defects;
 mod deploy_steps;
 mod discs;

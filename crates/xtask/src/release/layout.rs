@@ -62,19 +62,13 @@ pub(super) struct Part {
     pub(super) grants: fn() -> Vec<(Scope, BTreeSet<Permission>)>,
     /// Whether it creates Secrets with data for machines.
     pub(super) creates_data: bool,
-    /// Further permissions, for a flag that is off by default: a ClusterRole that is bound to no account.
-    pub(super) unbound: Option<Unbound>,
 }
-
-/// Name of a ClusterRole, without the prefix, and its permissions.
-pub(super) type Unbound = (&'static str, fn() -> Vec<(Scope, BTreeSet<Permission>)>);
 
 const fn part(role: &'static str, grants: fn() -> Vec<(Scope, BTreeSet<Permission>)>) -> Part {
     Part {
         role,
         grants,
         creates_data: false,
-        unbound: None,
     }
 }
 
@@ -181,10 +175,7 @@ pub(super) const HOSTS: Layout = Layout {
     )),
     secrets: IRONIC_SECRETS,
     aggregated_by: None,
-    parts: &[Part {
-        unbound: Some(("hostclaims-role", grants::claims)),
-        ..part("manager-role", grants::hosts)
-    }],
+    parts: &[part("manager-role", grants::hosts)],
     left_out: WHOLE,
     is_namespaced: false,
     observes: false,
@@ -229,10 +220,7 @@ pub(super) const ALL_IN_ONE: Layout = Layout {
             creates_data: true,
             ..part("capm3-manager-role", grants::capm3)
         },
-        Part {
-            unbound: Some(("hostclaims-role", grants::claims)),
-            ..part("hosts-manager-role", grants::hosts)
-        },
+        part("hosts-manager-role", grants::hosts),
     ],
     left_out: WHOLE,
     is_namespaced: false,
