@@ -73,7 +73,7 @@ impl FieldTracker<'_> {
 
     /// The managers after a create (`old` is `None`) or an update by `name`.
     ///
-    /// An object without managed fields has none, and one that does not match its schema keeps those that it had.
+    /// An object without managed fields, or one that does not match its schema, has none.
     pub(in crate::store) fn updated(
         &self,
         old: Option<&Value>,
@@ -85,8 +85,8 @@ impl FieldTracker<'_> {
             return managers;
         }
         let empty = empty_object(self.kind, &self.api_version);
-        self.counted(old.unwrap_or(&empty), new, managers.clone(), name)
-            .unwrap_or(managers)
+        self.counted(old.unwrap_or(&empty), new, managers, name)
+            .unwrap_or_default()
     }
 
     pub(super) fn counted(&self, old: &Value, new: &Value, managers: Managers, name: &str) -> Option<Managers> {
