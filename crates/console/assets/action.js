@@ -27,8 +27,10 @@ function ask({ namespace, name, uid }, one, done) {
   typed.addEventListener("keydown", (event) => event.key === "Enter" && !go.disabled && act());
   // What was sent is not taken back by closing.
   dialog.addEventListener("cancel", (event) => isAsking && event.preventDefault());
-  addEventListener("popstate", () => dialog.close(), { once: true });
+  const leave = () => dialog.close();
+  addEventListener("popstate", leave);
   dialog.addEventListener("close", () => {
+    removeEventListener("popstate", leave);
     dialog.remove();
     before?.isConnected && before.focus();
   });

@@ -2,6 +2,14 @@
 
 import { setNow } from "./time.js";
 
+// The key of this browser, which comes after the # of the printed URL's answer and stays with this port. Cookies do not.
+const KEY = "metal3-console-key";
+const entered = /^#key=([0-9a-f]{64})$/.exec(location.hash);
+if (entered) {
+  localStorage.setItem(KEY, entered[1]);
+  history.replaceState(null, "", location.pathname + location.search);
+}
+
 // How long the page waits before it looks for a console that is gone.
 const AGAIN = 1000;
 
@@ -26,7 +34,7 @@ export async function get(path, values = {}) {
 }
 
 export async function post(path, values) {
-  const answer = await fetch(path, { method: "POST", credentials: "same-origin", headers: { "content-type": "application/json" }, body: JSON.stringify(values) });
+  const answer = await fetch(path, { method: "POST", credentials: "same-origin", headers: { "content-type": "application/json", "x-console-key": localStorage.getItem(KEY) ?? "" }, body: JSON.stringify(values) });
   if (answer.status === 401) setLink("refused");
   if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
   return answer.json();

@@ -1,6 +1,8 @@
 //! Who may look: browsers that followed the printed URL, at a name of this machine.
 //!
-//! The URL has a token that is good for one browser; its answer sets a cookie that no script reads and that no other site sends.
+//! The URL has a token that is good for one browser; its answer sets a cookie that no script reads and that no other site sends, and
+//! leads to the page with a key that the page keeps for itself. Browsers send a cookie to all ports of an address; the key stays
+//! with the page, so that a server on another port can look like the browser, and not act.
 //! A page of another site that names this machine under its own name is refused by the name.
 
 use std::collections::VecDeque;
@@ -18,7 +20,24 @@ const BROWSERS: usize = 32;
 /// Gets the URL for a further browser.
 type Announce = Box<dyn Fn(&str) + Send + Sync>;
 
-/// The token of the next browser, and the cookies of the others.
+/// The header with the key of a browser.
+const KEY: &str = "x-console-key";
+
+/// What a browser gets that followed the URL.
+#[derive(Clone)]
+pub(crate) struct Entry {
+    /// The header that sets its cookie.
+    pub(crate) cookie: String,
+    pub(crate) key: String,
+}
+
+/// The secrets of a browser.
+struct Browser {
+    cookie: String,
+    key: String,
+}
+
+/// The token of the next browser, and what the others have.
 pub(crate) struct Access {
     address: SocketAddr,
     names: Vec<String>,
@@ -29,7 +48,7 @@ pub(crate) struct Access {
 #[derive(Default)]
 struct State {
     token: String,
-    cookies: VecDeque<String>,
+    browsers: VecDeque<Browser>,
 }
 
 impl std::fmt::Debug for Access {
@@ -47,7 +66,7 @@ impl Access {
         let port = address.port();
         let state = State {
             token: random()?,
-            cookies: VecDeque::new(),
+            browsers: VecDeque::new(),
         };
         Ok(Self {
             address,
@@ -75,35 +94,50 @@ impl Access {
 
     /// Whether a browser followed the URL before.
     pub(crate) fn is_known(&self, headers: &HeaderMap) -> bool {
+        self.is_of(headers, |_| true)
+    }
+
+    /// Whether its page may act.
+    pub(crate) fn may_act(&self, headers: &HeaderMap) -> bool {
+        let key = headers.get(KEY).and_then(|key| key.to_str().ok());
+        key.is_some_and(|key| self.is_of(headers, |browser| is_same(&browser.key, key)))
+    }
+
+    /// Whether a request has the cookie of a browser with this property.
+    fn is_of(&self, headers: &HeaderMap, has: impl Fn(&Browser) -> bool) -> bool {
         let name = self.cookie_name();
         let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut parts = cookies.flat_map(|value| value.split(';'));
-        let known = &self.state.lock().cookies;
+        let known = &self.state.lock().browsers;
         parts.any(|part| {
             let found = part.trim().split_once('=').filter(|(found, _)| *found == name);
-            found.is_some_and(|(_, value)| known.iter().any(|one| is_same(one, value)))
+            found.is_some_and(|(_, value)| known.iter().any(|one| is_same(&one.cookie, value) && has(one)))
         })
     }
 
-    /// Exchanges the token for a cookie. Each token is good once.
+    /// Exchanges the token for a cookie and a key. Each token is good once.
     ///
     /// # Errors
     /// When the system has no random numbers.
-    pub(crate) fn log_in(&self, token: &str) -> io::Result<Option<String>> {
-        let (next, cookie) = (random()?, random()?);
+    pub(crate) fn log_in(&self, token: &str) -> io::Result<Option<Entry>> {
+        let (next, cookie, key) = (random()?, random()?, random()?);
         let mut state = self.state.lock();
         if !is_same(&state.token, token) {
             return Ok(None);
         }
         state.token = next;
-        state.cookies.push_back(cookie.clone());
-        if state.cookies.len() > BROWSERS {
-            state.cookies.pop_front();
+        let name = self.cookie_name();
+        let entry = Entry {
+            cookie: format!("{name}={cookie}; HttpOnly; SameSite=Strict; Path=/"),
+            key: key.clone(),
+        };
+        state.browsers.push_back(Browser { cookie, key });
+        if state.browsers.len() > BROWSERS {
+            state.browsers.pop_front();
         }
         drop(state);
         (self.announce)(&self.url());
-        let name = self.cookie_name();
-        Ok(Some(format!("{name}={cookie}; HttpOnly; SameSite=Strict; Path=/")))
+        Ok(Some(entry))
     }
 
     /// Browsers send cookies to all ports: consoles on two ports have two.
@@ -170,10 +204,10 @@ mod tests {
         let access = access();
         let url = access.url();
         let token = url.split_once("token=").unwrap().1.to_owned();
-        assert_eq!(access.log_in("").unwrap(), None);
-        let cookie = access.log_in(&token).unwrap().unwrap();
+        assert!(access.log_in("").unwrap().is_none());
+        let Entry { cookie, key } = access.log_in(&token).unwrap().unwrap();
         assert!(cookie.ends_with("; HttpOnly; SameSite=Strict; Path=/"), "{cookie}");
-        assert_eq!(access.log_in(&token).unwrap(), None);
+        assert!(access.log_in(&token).unwrap().is_none());
         assert_ne!(access.url(), url);
         let value = cookie.split(';').next().unwrap();
         for (sent, is_known) in [
@@ -185,7 +219,16 @@ mod tests {
         ] {
             assert_eq!(access.is_known(&headers(&[("cookie", &sent)])), is_known, "{sent}");
         }
-        assert!(!format!("{access:?}").contains(value.split_once('=').unwrap().1));
+        let other = access.url().split_once("token=").unwrap().1.to_owned();
+        let other = access.log_in(&other).unwrap().unwrap();
+        for (key, may_act) in [(key.as_str(), true), (&other.key, false), ("", false)] {
+            let sent = headers(&[("cookie", value), ("x-console-key", key)]);
+            assert_eq!(access.may_act(&sent), may_act, "{key}");
+        }
+        assert!(!access.may_act(&headers(&[("cookie", value)])), "the cookie alone");
+        assert!(!access.may_act(&headers(&[("x-console-key", &key)])), "the key alone");
+        let shown = format!("{access:?}");
+        assert!(!shown.contains(value.split_once('=').unwrap().1) && !shown.contains(&key));
     }
 
     #[test]
@@ -197,6 +240,7 @@ mod tests {
                 .log_in(&token)
                 .unwrap()
                 .unwrap()
+                .cookie
                 .split(';')
                 .next()
                 .unwrap()

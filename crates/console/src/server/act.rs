@@ -8,6 +8,7 @@ use http::header::{CONTENT_TYPE, ORIGIN};
 use http::{HeaderMap, Response, StatusCode};
 use hyper::body::Incoming;
 
+use super::access::Access;
 use super::answer::is_name;
 use super::headers::{answer as with_headers, plain};
 use crate::acting::Acting;
@@ -20,11 +21,16 @@ const LONGEST: usize = 2 << 10;
 /// The time in which the body arrives.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) async fn answer(acting: &Arc<Acting>, headers: &HeaderMap, body: Incoming) -> Response<Body> {
-    if !is_of_a_page(headers) {
+pub(super) async fn answer(
+    access: &Access,
+    acting: &Arc<Acting>,
+    headers: &HeaderMap,
+    body: Incoming,
+) -> Response<Body> {
+    if !is_of_a_page(headers) || !access.may_act(headers) {
         return plain(
             StatusCode::FORBIDDEN,
-            "Actions are sent by the pages of the console only.\n",
+            "Actions are sent by pages that were opened by the printed URL only.\n",
         );
     }
     let read = tokio::time::timeout(TIMEOUT, to_bytes(Body::new(body), LONGEST)).await;

@@ -33,7 +33,7 @@ pub(super) async fn answer(pages: &Pages, request: &Parts, body: Incoming) -> Re
     }
     if request.method == Method::POST && request.uri.path() == act::PATH {
         return match access.is_known(&request.headers) {
-            true => act::answer(acting, &request.headers, body).await,
+            true => act::answer(access, acting, &request.headers, body).await,
             false => files::logged_out(),
         };
     }
@@ -75,13 +75,16 @@ pub(super) async fn answer(pages: &Pages, request: &Parts, body: Incoming) -> Re
 
 fn log_in(access: &Access, query: Option<&str>) -> Response<Body> {
     let token = value(query, "token").unwrap_or_default();
-    let Ok(cookie) = access.log_in(&token) else {
+    let Ok(entry) = access.log_in(&token) else {
         return plain(StatusCode::INTERNAL_SERVER_ERROR, "The system has no random numbers.\n");
     };
-    let Some(cookie) = cookie.and_then(|cookie| HeaderValue::from_str(&cookie).ok()) else {
+    let cookie = entry
+        .as_ref()
+        .and_then(|entry| HeaderValue::from_str(&entry.cookie).ok());
+    let (Some(entry), Some(cookie)) = (entry, cookie) else {
         return files::logged_out();
     };
-    let mut page = files::logged_in();
+    let mut page = files::logged_in(&entry.key);
     page.headers_mut().insert(SET_COOKIE, cookie);
     page
 }

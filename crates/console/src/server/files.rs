@@ -49,9 +49,9 @@ pub(super) fn page() -> Response<Body> {
     answer(StatusCode::OK, HTML, PAGE)
 }
 
-/// The page that leads to it. A redirection would not get the cookie in a browser that followed a link of another program.
-pub(super) fn logged_in() -> Response<Body> {
-    answer(StatusCode::OK, HTML, LOGGED_IN)
+/// The page that leads to it, with the key after the `#`, which no browser sends. A redirection would not get the cookie in a browser that followed a link of another program.
+pub(super) fn logged_in(key: &str) -> Response<Body> {
+    answer(StatusCode::OK, HTML, LOGGED_IN.replace("@key@", key))
 }
 
 /// The page for a browser without the cookie.

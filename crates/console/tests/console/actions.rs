@@ -213,6 +213,8 @@ async fn other_sites_and_hostile_bodies_change_nothing() {
         (with("Sec-Fetch-Site: cross-site"), 421),
         (from("http://evil.example"), 403),
         (from("null"), 403),
+        (sent.replace(&browser.key, &"0".repeat(64)), 403),
+        (sent.replace(&format!("X-Console-Key: {}\r\n", browser.key), ""), 403),
         (
             sent.replacen(&format!("Origin: http://{}\r\n", console.address()), "", 1),
             403,

@@ -12,6 +12,7 @@ async fn every_answer_forbids_browsers_all_that_the_pages_do_not_need() {
     let unknown = Browser {
         address: console.address(),
         cookie: String::new(),
+        key: String::new(),
     };
     for (answer, status) in [
         (known.get("/").await, 200),

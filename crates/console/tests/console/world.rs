@@ -196,6 +196,7 @@ pub(crate) async fn send(address: SocketAddr, request: &str) -> Answer {
 pub(crate) struct Browser {
     pub(crate) address: SocketAddr,
     pub(crate) cookie: String,
+    pub(crate) key: String,
 }
 
 impl Browser {
@@ -204,11 +205,14 @@ impl Browser {
         let mut browser = Self {
             address: console.address(),
             cookie: String::new(),
+            key: String::new(),
         };
         let url = console.url();
         let path = url.split_once("/login").unwrap().1;
         let answer = browser.get(&format!("/login{path}")).await;
         assert_eq!(answer.status, 200, "{answer:?}");
+        let (_, key) = answer.body.split_once("#key=").unwrap();
+        key.get(..64).unwrap().clone_into(&mut browser.key);
         browser.cookie = answer
             .header("set-cookie")
             .unwrap()
@@ -239,8 +243,9 @@ impl Browser {
 
     pub(crate) fn post(&self, path: &str, content: &str, body: &str) -> String {
         let length = format!(
-            "\r\nOrigin: http://{}\r\nContent-Type: {content}\r\nContent-Length: {}\r\nConnection",
+            "\r\nOrigin: http://{}\r\nX-Console-Key: {}\r\nContent-Type: {content}\r\nContent-Length: {}\r\nConnection",
             self.address,
+            self.key,
             body.len()
         );
         self.request("POST", path).replace("\r\nConnection", &length) + body

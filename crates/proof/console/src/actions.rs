@@ -31,19 +31,13 @@ pub(crate) fn check(runtime: &Runtime, browser: &mut Browser, world: &Arc<World>
 /// The path of a newcomer: break the BMC on the page of a host, ask something of the machine, read why it waits and what to do, do it,
 /// and see it mended.
 fn break_and_mend(browser: &mut Browser) -> Result<()> {
-    for action in ["lab-break", "power-off"] {
-        press(browser, action)?;
-        ask(browser, false)?;
-    }
+    do_all(browser, &["lab-break", "power-off"])?;
     browser.until(
         "the broken BMC is explained",
         "document.querySelector('.cure.hardware')?.innerText.includes('BMC')",
     )?;
     // A change of the host is tried at once; without one, what failed is tried again after a while.
-    for action in ["lab-mend", "power-on"] {
-        press(browser, action)?;
-        ask(browser, false)?;
-    }
+    do_all(browser, &["lab-mend", "power-on"])?;
     browser.until(
         "the host is mended",
         "!document.querySelector('.cure.hardware') && document.querySelector('.head.nothing')",
@@ -88,6 +82,14 @@ fn confirm(runtime: &Runtime, browser: &mut Browser, world: &Arc<World>, name: &
         "host: a machine in use is switched off only after its consequence was read and its name typed, and on again",
     );
     Ok(())
+}
+
+/// Does what harms nothing, one after the other.
+fn do_all(browser: &mut Browser, actions: &[&str]) -> Result<()> {
+    actions.iter().try_for_each(|action| {
+        press(browser, action)?;
+        ask(browser, false)
+    })
 }
 
 fn press(browser: &mut Browser, action: &str) -> Result<()> {
