@@ -28,6 +28,11 @@ mod interceptor;
 #[path = "../tests/life/phases.rs"]
 #[expect(dead_code, reason = "tests use the rest")]
 mod phases;
+#[path = "../tests/life/program.rs"]
+mod program;
+#[path = "../tests/life/waits.rs"]
+#[expect(dead_code, reason = "tests use the rest")]
+mod waits;
 
 use env::{Setup, TestEnv};
 use goals::Goal;

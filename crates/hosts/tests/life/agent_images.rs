@@ -12,11 +12,12 @@ use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::env::{CONTROLLER_USER, Setup, TestEnv, Writes};
+use crate::env::{CONTROLLER_USER, Setup, TestEnv};
 use crate::faults::FAULTS;
 use crate::interceptor::IronicFault;
 use crate::phases::{Phase, image};
 use crate::unserved::{delete, is_gone, until_gone};
+use crate::waits::Writes;
 
 const ISO: &str = "http://192.0.2.9/agent.iso";
 const BUILT: &str = "http://builder.example/host-1";

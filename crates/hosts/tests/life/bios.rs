@@ -16,8 +16,9 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::cases::Case;
-use crate::env::{CONTROLLER_USER, Setup, TestEnv, Writes, name};
+use crate::env::{CONTROLLER_USER, Setup, TestEnv, name};
 use crate::phases::{image, runs};
+use crate::waits::Writes;
 
 const CLEAN: &str = "PUT nodes/_/states/provision clean";
 const READ: &str = "GET nodes/_/bios";

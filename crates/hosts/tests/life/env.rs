@@ -1,7 +1,6 @@
 //! The test environment: a simulated API server, a simulated Ironic with machines, and the controller.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -11,28 +10,16 @@ use kube::api::{DeleteParams, PostParams};
 use kube_core::{NamespaceResourceScope, Resource};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::{Clock, Monotonic};
-use metal3_hosts::agent_image;
-use metal3_hosts::data_image;
-use metal3_hosts::ironics::{Ironics, USUAL_NAME};
-use metal3_hosts::live;
+use metal3_hosts::ironics::USUAL_NAME;
 use metal3_hosts::node::Ramdisks;
-use metal3_hosts::reconciler::caches::Caches;
-use metal3_hosts::reconciler::{DeprovisionBudget, Parts, controller};
-use metal3_hosts::settings::Settings;
-use metal3_hosts::subscription;
 use metal3_hosts::switches;
-use metal3_hosts::unserved;
 use metal3_ironic::Client;
-use metal3_ironic::endpoint::{Endpoint, Settings as IronicSettings};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::version::Microversion;
 use metal3_runtime::clock::TimerClock;
-use metal3_runtime::events::{EventQueue, EventRecorder};
-use metal3_runtime::guard::{self, ForeignDeployment};
+use metal3_runtime::events::EventQueue;
 use metal3_runtime::metrics::Metrics;
 use metal3_runtime::patch::apply;
-use metal3_runtime::watch::WatchConfig;
-use metal3_runtime::write::{Mode, Writer};
 use metal3_sim_bmc::fault::Fault;
 use metal3_sim_cluster::{Cluster, Options};
 use metal3_sim_ironic::{Ironic, Machine, Options as IronicOptions, Pace};
@@ -40,20 +27,15 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 
 use crate::interceptor::Interceptor;
+use crate::program::Program;
 
 pub(crate) const NAMESPACE: &str = "default";
 pub(crate) const CONTROLLER_USER: &str = "hosts";
 /// A password that no message, event or status may contain.
 pub(crate) const PASSWORD: &str = "canary-hunter2";
-/// Timeout of a wait, in simulated time.
-const TIMEOUT: Duration = Duration::from_secs(6 * 3_600);
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
@@ -329,35 +311,6 @@ impl TestEnv {
         self.api::<BareMetalHost>().get_opt(&name(number)).await.unwrap()
     }
 
-    /// Waits until the condition holds for a host; `None`: it does not exist. The host is read again after a write only.
-    pub(crate) async fn until(&self, number: u32, what: &str, condition: impl Fn(Option<&BareMetalHost>) -> bool) {
-        let (mut waited, mut writes) = (Duration::ZERO, Writes::default());
-        let mut host = None;
-        loop {
-            if writes.are_new(self) {
-                host = self.get(number).await;
-            }
-            if condition(host.as_ref()) {
-                return;
-            }
-            assert!(
-                waited < TIMEOUT,
-                "no {what} after {waited:?}: {}\nnode: {:#?}\nasked: {:#?}",
-                serde_json::to_string_pretty(&host.map(|host| host.status)).unwrap(),
-                self.node(number).await,
-                self.interceptor.log().asked,
-            );
-            sleep(POLL_INTERVAL).await;
-            waited += POLL_INTERVAL;
-        }
-    }
-
-    pub(crate) async fn until_state(&self, number: u32, state: &str) {
-        let is_in_state =
-            |host: Option<&BareMetalHost>| host.is_some_and(|host| host.status.provisioning.state.to_string() == state);
-        self.until(number, state, is_in_state).await;
-    }
-
     pub(crate) async fn node(&self, number: u32) -> Option<Node> {
         use metal3_ironic::calls::{NodeRef, node};
         let named = NodeRef::Name(format!("{NAMESPACE}~{}", name(number)));
@@ -368,19 +321,6 @@ impl TestEnv {
             .await
             .ok()
             .map(|answered| answered.value)
-    }
-}
-
-/// What was written when a waiting test looked: without a write, each object is as it was, and a test that waits for hours need not
-/// read it each second.
-#[derive(Debug, Default)]
-pub(crate) struct Writes(Option<u64>);
-
-impl Writes {
-    /// Whether something was written since the last call. True at the first one.
-    pub(crate) fn are_new(&mut self, env: &TestEnv) -> bool {
-        let version = Some(env.cluster.version());
-        std::mem::replace(&mut self.0, version) != version
     }
 }
 
@@ -417,252 +357,4 @@ pub(crate) fn bmc(number: u32) -> String {
 
 pub(crate) fn address(number: u32) -> String {
     format!("redfish-virtualmedia://{}/redfish/v1/Systems/1", bmc(number))
-}
-
-pub(crate) struct Program {
-    pub(crate) client: kube::Client,
-    pub(crate) interceptor: Interceptor,
-    pub(crate) others: Vec<Other>,
-    pub(crate) configured: Configured,
-    pub(crate) wiring: Arc<Mutex<Wiring>>,
-    pub(crate) observes: Arc<Mutex<bool>>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) inboxes: Arc<Mutex<Vec<EventQueue>>>,
-    pub(crate) to_ironic: Arc<Mutex<Option<Client>>>,
-    pub(crate) metrics: Arc<Mutex<Metrics>>,
-    pub(crate) slots: usize,
-    pub(crate) unserved: bool,
-    pub(crate) subscriptions: bool,
-    pub(crate) data_images: bool,
-    pub(crate) agent_images: Option<Ramdisks>,
-    pub(crate) switches: Option<switches::Outputs>,
-    pub(crate) plain_node_names: bool,
-}
-
-impl Program {
-    /// Runs the controller, and starts it again after each crash.
-    async fn run(self, mut killed: watch::Receiver<u64>, mut crashed: watch::Receiver<u64>) {
-        loop {
-            let _running = self.start();
-            tokio::select! {
-                _ = killed.changed() => {}
-                _ = crashed.changed() => {}
-            }
-        }
-    }
-
-    /// Starts the controller. Dropping the result stops it.
-    pub(crate) fn start(&self) -> JoinSet<()> {
-        let (caches, stop) = (Caches::default(), CancellationToken::new());
-        let (events, inbox) = EventRecorder::bounded(1000);
-        self.inboxes.lock().push(inbox);
-        self.interceptor.start();
-        let ironics = self.ironics();
-        *self.to_ironic.lock() = ironics.iter().next().map(|(_, client)| client.clone());
-        let mut tasks = JoinSet::new();
-        if self.unserved {
-            self.start_unserved(&mut tasks, &caches, ironics.clone(), events.clone());
-        }
-        let of_switches = self.switches.clone().map(|outputs| switches::SecretsOfSwitches {
-            caches: switches::Caches::default(),
-            outputs,
-        });
-        if self.subscriptions {
-            let switches = of_switches.clone();
-            self.start_subscriptions(&mut tasks, (&caches, switches), ironics.clone(), events.clone());
-        }
-        if self.data_images {
-            self.start_data_images(&mut tasks, &caches, ironics.clone(), events.clone());
-        }
-        if let Some(ramdisks) = &self.agent_images {
-            self.start_agent_images(&mut tasks, &caches, ramdisks.clone());
-        }
-        if let Some(switches) = of_switches {
-            self.start_switches(&mut tasks, &caches, switches);
-        }
-        let metrics = Metrics::new();
-        self.metrics.lock().clone_from(&metrics);
-        let parts = Parts {
-            client: self.client.clone(),
-            caches: caches.clone(),
-            ironics,
-            permit: Arc::new(|| Ok(())),
-            clock: Arc::clone(&self.clock),
-            events,
-            metrics,
-            settings: self.settings(),
-            deprovision_budget: DeprovisionBudget::default(),
-            slots: self.slots,
-            workers: 8,
-        };
-        let mode = match *self.observes.lock() {
-            true => Mode::ObserveOnly,
-            false => Mode::Perform,
-        };
-        let running = controller(parts, Writer::new(self.client.clone(), mode));
-        let watch_config = WatchConfig::everywhere(&self.client, &self.clock, &stop);
-        let watches = match self.agent_images.is_some() {
-            true => caches.watches_with_agent_images(&watch_config),
-            false => caches.watches(&watch_config),
-        };
-        for task in watches.into_tasks() {
-            tasks.spawn(task);
-        }
-        tasks.spawn(running.run(stop));
-        tasks
-    }
-
-    /// The clients of the configured Ironics.
-    fn ironics(&self) -> Ironics {
-        let client = |interceptor: &Interceptor, host: &str| {
-            let settings = IronicSettings::new(Endpoint::parse(&format!("http://{host}.example")).unwrap());
-            Client::over(Arc::new(interceptor.clone()), settings, Arc::clone(&self.clock))
-        };
-        let wiring = *self.wiring.lock();
-        let named = |name: &&'static str| {
-            let leads_to = match (wiring, self.others.first()) {
-                (Wiring::Exchanged, Some(other)) if *name == USUAL_NAME => other.name,
-                (Wiring::Exchanged, Some(other)) if *name == other.name => USUAL_NAME,
-                (Wiring::One, _) => USUAL_NAME,
-                _ => *name,
-            };
-            let other = self.others.iter().find(|other| other.name == leads_to);
-            let interceptor = other.map_or(&self.interceptor, |other| &other.interceptor);
-            let host = if wiring == Wiring::One { name } else { leads_to };
-            (*name, client(interceptor, host))
-        };
-        let mut all: Vec<(&str, Client)> = self.configured.lock().iter().map(named).collect();
-        let first = all.remove(0);
-        Ironics::new(
-            first,
-            all.into_iter()
-                .map(|(name, client)| (name.to_owned(), client))
-                .collect(),
-        )
-    }
-
-    fn settings(&self) -> Settings {
-        let mut settings = Settings {
-            plain_node_names: self.plain_node_names,
-            builds_agent_images: self.agent_images.is_some(),
-            ..Settings::default()
-        };
-        settings.node.ramdisks = self.agent_images.clone().unwrap_or_default();
-        settings
-    }
-
-    fn go_manager(&self) -> live::GoManagerCheck {
-        let client = self.client.clone();
-        Arc::new(move || {
-            let foreign = ForeignDeployment::at("hosts", guard::HOSTS);
-            Box::pin(guard::read_status::<GoManagerCheck>(client.clone(), foreign))
-        })
-    }
-
-    fn start_subscriptions(
-        &self,
-        tasks: &mut JoinSet<()>,
-        (of_hosts, switches): (&Caches, Option<switches::SecretsOfSwitches>),
-        ironics: Ironics,
-        events: EventRecorder,
-    ) {
-        let (caches, stop) = (subscription::Caches::default(), CancellationToken::new());
-        let parts = subscription::Parts {
-            client: self.client.clone(),
-            caches: caches.clone(),
-            of_hosts: of_hosts.clone(),
-            ironics,
-            permit: Arc::new(|| Ok(())),
-            go_manager: self.go_manager(),
-            switches,
-            settings: self.settings(),
-            clock: Arc::clone(&self.clock),
-            events,
-            metrics: Metrics::new(),
-        };
-        let controller = subscription::controller(parts, Writer::new(self.client.clone(), Mode::Perform));
-        let watches = caches.watches(&WatchConfig::everywhere(&self.client, &self.clock, &stop));
-        for task in watches.into_tasks() {
-            tasks.spawn(task);
-        }
-        tasks.spawn(async move {
-            controller.run(stop).await;
-        });
-    }
-
-    fn start_data_images(&self, tasks: &mut JoinSet<()>, of_hosts: &Caches, ironics: Ironics, events: EventRecorder) {
-        let parts = data_image::Parts {
-            of_hosts: of_hosts.clone(),
-            ironics,
-            go_manager: self.go_manager(),
-            plain_node_names: self.plain_node_names,
-            clock: Arc::clone(&self.clock),
-            events,
-            metrics: Metrics::new(),
-        };
-        let controller = data_image::controller(parts, Writer::new(self.client.clone(), Mode::Perform));
-        tasks.spawn(async move {
-            controller.run(CancellationToken::new()).await;
-        });
-    }
-
-    fn start_switches(&self, tasks: &mut JoinSet<()>, of_hosts: &Caches, switches: switches::SecretsOfSwitches) {
-        let (caches, outputs, stop) = (switches.caches, switches.outputs, CancellationToken::new());
-        let parts = switches::Parts {
-            client: self.client.clone(),
-            caches: caches.clone(),
-            of_hosts: of_hosts.clone(),
-            outputs,
-            bmc_secrets: self.settings().bmc_secrets,
-            clock: Arc::clone(&self.clock),
-            metrics: Metrics::new(),
-        };
-        let controller = switches::controller(parts, Writer::new(self.client.clone(), Mode::Perform));
-        let watches = caches.watches(&WatchConfig::everywhere(&self.client, &self.clock, &stop));
-        for task in watches.into_tasks() {
-            tasks.spawn(task);
-        }
-        tasks.spawn(async move {
-            controller.run(stop).await;
-        });
-    }
-
-    fn start_agent_images(&self, tasks: &mut JoinSet<()>, of_hosts: &Caches, ramdisks: Ramdisks) {
-        let parts = agent_image::Parts {
-            caches: of_hosts.clone(),
-            ramdisks,
-            clock: Arc::clone(&self.clock),
-            metrics: Metrics::new(),
-        };
-        let controller = agent_image::controller(parts, Writer::new(self.client.clone(), Mode::Perform));
-        tasks.spawn(async move {
-            controller.run(CancellationToken::new()).await;
-        });
-    }
-
-    fn start_unserved(&self, tasks: &mut JoinSet<()>, of_hosts: &Caches, ironics: Ironics, events: EventRecorder) {
-        let (caches, stop) = (unserved::Caches::default(), CancellationToken::new());
-        let parts = unserved::Parts {
-            client: self.client.clone(),
-            caches: caches.clone(),
-            hosts: of_hosts.hosts.clone(),
-            namespace: None,
-            ironics,
-            go_manager: self.go_manager(),
-            plain_node_names: self.plain_node_names,
-            builds_agent_images: self.agent_images.is_some(),
-            serves_switches: self.switches.is_some(),
-            clock: Arc::clone(&self.clock),
-            events,
-            metrics: Metrics::new(),
-        };
-        let running = unserved::controllers(parts, &Writer::new(self.client.clone(), Mode::Perform));
-        for task in caches
-            .watches(&WatchConfig::everywhere(&self.client, &self.clock, &stop))
-            .into_tasks()
-        {
-            tasks.spawn(task);
-        }
-        tasks.spawn(running.run(stop));
-    }
 }

@@ -11,9 +11,10 @@ use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::env::{CONTROLLER_USER, PASSWORD, Setup, TestEnv, Writes};
+use crate::env::{CONTROLLER_USER, PASSWORD, Setup, TestEnv};
 use crate::faults::FAULTS;
 use crate::unserved::delete;
+use crate::waits::Writes;
 
 pub(crate) const CONFIG: &str = "switch-configs.conf";
 pub(crate) const HEADER: &str = "# This file is managed by the Baremetal Operator\n\n";

@@ -16,7 +16,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::env::{CONTROLLER_USER, NAMESPACE, Setup, TestEnv, Writes};
+use crate::env::{CONTROLLER_USER, NAMESPACE, Setup, TestEnv};
+use crate::waits::Writes;
 
 const HOUR: Duration = Duration::from_hours(1);
 /// More than a retry of a wait.

@@ -15,8 +15,9 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::cases::Case;
-use crate::env::{CONTROLLER_USER, PASSWORD, Setup, TestEnv, Writes, name};
+use crate::env::{CONTROLLER_USER, PASSWORD, Setup, TestEnv, name};
 use crate::phases::{image, runs};
+use crate::waits::Writes;
 
 const CLEAN: &str = "PUT nodes/_/states/provision clean";
 const READ: &str = "GET nodes/_/firmware";
