@@ -202,6 +202,8 @@ pub(crate) fn delete_node(planner: &mut Planner<'_>, node: &Node, is_forced: boo
             }
             require_live_reads(planner, Impact::RemovesRecord)?;
         }
+        // The BMC writes firmware, which an abort would cut by a power-off. Ironic gives it up after two hours.
+        S::ServiceWait if !node.firmware_left().is_empty() => return Err(wait_for_end(planner, node)),
         S::InspectWait | S::CleanWait | S::ServiceWait | S::WaitCallBack if is_forced => {
             require_live_reads(planner, Impact::RemovesRecord)?;
             planner.request(Request::Provision(id.clone(), Transition::Abort));

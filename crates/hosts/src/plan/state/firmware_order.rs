@@ -169,10 +169,9 @@ fn begun_elsewhere(planner: &Planner<'_>, node: &Node, object: &HostFirmwareComp
 }
 
 /// What a Go manager recorded counts as made unless a preparation or a service failed that it may belong to: it records updates when it
-/// begins with them.
+/// begins with them. A failed service is left in Ironic; its error on a running machine says nothing of older updates.
 fn taken_over(planner: &Planner<'_>, node: &Node, object: &HostFirmwareComponents) -> Changed {
     let recorded = planner.recorded_error(ErrorType::Preparation);
-    let recorded = recorded.or_else(|| planner.recorded_error(ErrorType::Servicing));
     let is_of_operation = |message: &&str| !is_of_firmware(message) && !firmware::is_of_updates(message);
     let is_failed = matches!(node.provision_state, S::CleanFailed | S::ServiceFailed);
     let has_failed = is_failed || recorded.filter(is_of_operation).is_some();

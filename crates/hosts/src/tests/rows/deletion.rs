@@ -10,6 +10,10 @@ use crate::tests::fixture::{OTHER_UID, UID, secret};
 
 pub(super) fn deletion() -> Vec<Row> {
     let on = || json!({ "power_state": "power on" });
+    let writing = || {
+        let left = json!([{ "component": "bios", "url": "http://f/1" }]);
+        with(on(), json!({ "driver_internal_info": { "redfish_fw_updates": left } }))
+    };
     let unmanaged = || {
         deleting()
             .spec(json!({ "bmc": null }))
@@ -330,9 +334,17 @@ pub(super) fn deletion() -> Vec<Row> {
             .live()
             .row("a service waits", "requests abort, waits for the node"),
         powering_off()
-            .node_with("service wait", with(on(), json!({ "driver_internal_info": { "redfish_fw_updates": [{ "component": "bios", "url": "http://f/1" }] } })))
+            .node_with("service wait", writing())
             .live()
             .row("the BMC writes firmware", "waits for the node"),
+        deleting().node_with("service wait", on()).live().row(
+            "node to be deleted during a service",
+            "requests abort, waits for the node",
+        ),
+        deleting()
+            .node_with("service wait", writing())
+            .live()
+            .row("node to be deleted while the BMC writes firmware", "waits for the node"),
         powering_off()
             .node_with("servicing", on())
             .row("a service runs", "waits for the node"),
