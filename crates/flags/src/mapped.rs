@@ -83,7 +83,7 @@ impl Request {
     pub fn options(self) -> Option<crate::Options> {
         match self {
             Self::Run(options) => Some(*options),
-            Self::Print(_) => None,
+            Self::Help(_) | Self::Version(_) => None,
         }
     }
 }

@@ -11,8 +11,10 @@ use super::table::{TABLE, find};
 pub enum Request {
     /// Run with these options.
     Run(Box<Options>),
-    /// Print this text and exit.
-    Print(String),
+    /// Print the help, which has the flags alone, and exit.
+    Help(String),
+    /// Print the version and exit.
+    Version(String),
 }
 
 /// An invalid argument, with the flag and the remedy.
@@ -146,10 +148,10 @@ pub fn parse_with(
     }
     errors.extend(read_variables(variable, &mut given));
     if given.switch("help") {
-        return Ok(Request::Print(help()));
+        return Ok(Request::Help(help()));
     }
     if given.switch("version") {
-        return Ok(Request::Print(format!("capm3 {}\n", crate::version::version())));
+        return Ok(Request::Version(format!("capm3 {}\n", crate::version::version())));
     }
     match Options::of(&given) {
         Ok(options) if errors.is_empty() => Ok(Request::Run(Box::new(options))),

@@ -495,11 +495,13 @@ fn the_default_value_of_an_unsupported_flag_is_accepted() {
 
 #[test]
 fn help_and_version_take_precedence_over_errors() {
-    for line in ["--help", "-h", "--nonsense --help", "--version"] {
-        assert!(matches!(parse(arguments(line)), Ok(Request::Print(_))), "{line}");
+    for line in ["--help", "-h", "--nonsense --help"] {
+        assert!(matches!(parse(arguments(line)), Ok(Request::Help(_))), "{line}");
     }
-    let version = Request::Print(format!("capm3 {}\n", metal3_flags::version::version()));
-    assert_eq!(parse(arguments("--version")), Ok(version));
+    let version = Request::Version(format!("capm3 {}\n", metal3_flags::version::version()));
+    for line in ["--version", "--nonsense --version"] {
+        assert_eq!(parse(arguments(line)), Ok(version.clone()), "{line}");
+    }
 }
 
 #[test]

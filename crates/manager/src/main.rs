@@ -59,9 +59,12 @@ fn main() -> ExitCode {
     });
     let options = match metal3_flags::parse_with(arguments, variable) {
         Ok(Request::Run(options)) => *options,
-        Ok(Request::Print(text)) => {
-            let is_version = text == format!("capm3 {}\n", version());
-            print_all(&if is_version { text } else { help(&text) });
+        Ok(Request::Help(flags)) => {
+            print_all(&help(&flags));
+            return ExitCode::SUCCESS;
+        }
+        Ok(Request::Version(text)) => {
+            print_all(&text);
             return ExitCode::SUCCESS;
         }
         Err(faults) => {

@@ -139,7 +139,7 @@ fn arguments(facts: &Facts, manager: &Manager, object: &str) -> Vec<Finding> {
         expanded(argument, |name| Variable::find(variables, name)?.value.clone())
     });
     match metal3_flags::parse([controllers].into_iter().chain(given)) {
-        Ok(Request::Print(_)) => Vec::new(),
+        Ok(Request::Help(_) | Request::Version(_)) => Vec::new(),
         Ok(Request::Run(options)) => {
             let without_effect = |warning: String| Finding::new(Decision::Go, object, warning, "");
             options.warnings.into_iter().map(without_effect).collect()

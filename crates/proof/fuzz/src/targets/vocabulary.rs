@@ -381,7 +381,9 @@ const FLAGS: &[&str] = &[
 fn flags(input: &[u8]) -> Answer {
     let text = text(input);
     match metal3_flags::parse(text.split('\n').filter(|line| !line.is_empty()).map(str::to_owned)) {
-        Ok(metal3_flags::Request::Print(text)) => Answer::Accepted(format!("Print {}", text.len())),
+        Ok(metal3_flags::Request::Help(text) | metal3_flags::Request::Version(text)) => {
+            Answer::Accepted(format!("Print {}", text.len()))
+        }
         Ok(metal3_flags::Request::Run(options)) => Answer::Accepted(format!("Run {options:?}")),
         Err(errors) => Answer::Rejected(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
     }
