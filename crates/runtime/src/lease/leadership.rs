@@ -79,7 +79,7 @@ impl Leadership {
         })
     }
 
-    /// Whether it leads by a Lease of this namespace.
+    /// Whether its Lease is in this namespace.
     #[must_use]
     pub fn is_in(&self, namespace: &str) -> bool {
         self.namespace.as_deref() == Some(namespace)
