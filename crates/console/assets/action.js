@@ -32,7 +32,8 @@ function ask({ namespace, name, uid }, one, done) {
   dialog.addEventListener("close", () => {
     removeEventListener("popstate", leave);
     dialog.remove();
-    before?.isConnected && before.focus();
+    // The page may have drawn its buttons again.
+    (before?.isConnected ? before : document.querySelector(`[data-action="${one.action}"]`))?.focus();
   });
 
   async function act() {

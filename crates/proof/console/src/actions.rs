@@ -15,6 +15,10 @@ use crate::world::get;
 /// The hosts of the world: three of them run the machines of a Cluster.
 const HOSTS: u32 = 5;
 const DIALOG: &str = "document.querySelector('dialog[open]')";
+/// A dialog is closed a moment before it is removed.
+const GONE: &str = "!document.querySelector('dialog')";
+/// How often a page may be older than its host.
+const TRIES: usize = 5;
 
 pub(crate) fn check(runtime: &Runtime, browser: &mut Browser, world: &Arc<World>, console: &Console) -> Result<()> {
     let open = |name: &str| {
@@ -66,17 +70,18 @@ fn confirm(runtime: &Runtime, browser: &mut Browser, world: &Arc<World>, name: &
     let is_off = browser.value(&format!("{DIALOG}.querySelector('[data-go]').disabled"))?;
     ensure!(is_off == true, "the button works with another name");
     browser.press("Escape")?;
-    browser.until("no question", &format!("!{DIALOG}"))?;
+    browser.until("no question", GONE)?;
     is_online(true)?;
-    let focus = browser.value("document.activeElement.dataset.action ?? document.activeElement.tagName")?;
-    ensure!(focus == "power-off", "the focus is on {focus}");
+    browser.until(
+        "the focus is on the button",
+        "document.activeElement.dataset.action === 'power-off'",
+    )?;
     press(browser, "power-off")?;
     type_in(browser, name)?;
-    ask(browser, true)?;
+    ensure!(ask(browser, true)?, "refused");
     is_online(false)?;
     browser.until("the other action", "document.querySelector('[data-action=power-on]')")?;
-    press(browser, "power-on")?;
-    ask(browser, false)?;
+    do_all(browser, &["power-on"])?;
     is_online(true)?;
     checked(
         "host: a machine in use is switched off only after its consequence was read and its name typed, and on again",
@@ -84,31 +89,43 @@ fn confirm(runtime: &Runtime, browser: &mut Browser, world: &Arc<World>, name: &
     Ok(())
 }
 
-/// Does what harms nothing, one after the other.
+/// Does what harms nothing, one after the other. A host that changed after the page was drawn is looked at again.
 fn do_all(browser: &mut Browser, actions: &[&str]) -> Result<()> {
-    actions.iter().try_for_each(|action| {
-        press(browser, action)?;
-        ask(browser, false)
-    })
+    for action in actions {
+        let mut is_done = false;
+        for _ in 0..TRIES {
+            press(browser, action)?;
+            is_done = ask(browser, false)?;
+            if is_done {
+                break;
+            }
+            browser.press("Escape")?;
+            browser.until("no question", GONE)?;
+        }
+        ensure!(
+            is_done,
+            "{action}: refused {TRIES} times: the host changes all the time"
+        );
+    }
+    Ok(())
 }
 
+/// Looks for the button and presses it in one step: the page may draw its buttons again between two.
 fn press(browser: &mut Browser, action: &str) -> Result<()> {
     let button = format!("document.querySelector('[data-action={action}]')");
-    browser.until(&format!("the button {action}"), &button)?;
-    browser.value(&format!("{button}.focus(), {button}.click()")).map(drop)
+    let pressed = format!("{button} && ({button}.focus(), {button}.click(), true)");
+    browser.until(&format!("the button {action}"), &pressed).map(drop)
 }
 
 fn type_in(browser: &mut Browser, text: &str) -> Result<()> {
-    browser.until("the place for the name", "document.getElementById('typed')")?;
-    browser
-        .value(&format!(
-            "{{ const typed = document.getElementById('typed'); typed.value = {text:?}; typed.dispatchEvent(new Event('input')); }}"
-        ))
-        .map(drop)
+    // In the dialog that is open: one that was closed may not be removed yet.
+    let place = format!("{DIALOG}.querySelector('#typed')");
+    let typed = format!("{place} && ({place}.value = {text:?}, {place}.dispatchEvent(new Event('input')), true)");
+    browser.until("the place for the name", &typed).map(drop)
 }
 
-/// Says yes, and waits for the answer.
-fn ask(browser: &mut Browser, is_typed: bool) -> Result<()> {
+/// Says yes, and waits for the answer: whether it was done, or the host has changed.
+fn ask(browser: &mut Browser, is_typed: bool) -> Result<bool> {
     browser.until("the question", DIALOG)?;
     if !is_typed {
         let typed = browser.value(&format!("{DIALOG}.querySelector('input') === null"))?;
@@ -116,14 +133,17 @@ fn ask(browser: &mut Browser, is_typed: bool) -> Result<()> {
     }
     browser.value(&format!("{DIALOG}.querySelector('[data-go]').click()"))?;
     let is_done = "document.querySelector('.notice[role=status]')?.innerText.startsWith('Done')";
-    browser
-        .until("the answer", &format!("!{DIALOG} && {is_done}"))
-        .map(drop)
+    let refused = format!("{DIALOG}?.querySelector('.said.failed')");
+    browser.until("the answer", &format!("{refused} || ({GONE} && {is_done})"))?;
+    let text = browser.value(&format!("{refused}?.textContent ?? ''"))?;
+    let text = text.as_str().unwrap_or_default();
+    ensure!(text.is_empty() || text.starts_with("The host has changed"), "{text}");
+    Ok(text.is_empty())
 }
 
 /// A free host, and one that runs a machine, once the Cluster has all of its machines.
 async fn free_and_used(world: &Arc<World>) -> Result<(String, String)> {
-    for _ in 0..600 {
+    for _ in 0..2_400 {
         let (mut free, mut used) = (Vec::new(), Vec::new());
         for number in 1..=HOSTS {
             let host = get(world, &format!("host-{number}")).await?;

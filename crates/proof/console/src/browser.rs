@@ -13,7 +13,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 /// More time than any answer of the browser takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Between two looks at a page that is not there yet.
+const AGAIN: Duration = Duration::from_millis(50);
 
 /// A browser with one tab.
 pub(crate) struct Browser {
@@ -170,13 +172,13 @@ impl Browser {
              else setTimeout(look, 5); }}; look(); }})"
         );
         // A page that is being replaced ends the script: it is asked again on the next one.
-        for _ in 0..20 {
+        for _ in 0..PATIENCE.as_millis() / AGAIN.as_millis() {
             match self.value(&script) {
                 Ok(took) if took.as_f64().is_some_and(|took| took >= 0.0) => {
                     return Ok(took.as_f64().unwrap_or_default());
                 }
                 Ok(_) => break,
-                Err(_) => std::thread::sleep(Duration::from_millis(50)),
+                Err(_) => std::thread::sleep(AGAIN),
             }
         }
         let shown = self.value("document.body.innerText").unwrap_or_default();

@@ -106,7 +106,7 @@ pub(crate) async fn mend(world: &World, number: u32) -> Result<()> {
 
 /// Breaks or mends the machine of a host.
 pub(crate) async fn set_fault(world: &World, number: u32, fault: Option<Fault>) -> Result<()> {
-    for _ in 0..100 {
+    for _ in 0..1_000 {
         let faults: Faults = fault.into_iter().collect();
         if world.machine(number, |machine| machine.faults = faults).is_some() {
             return Ok(());
