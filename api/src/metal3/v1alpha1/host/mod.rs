@@ -2,6 +2,7 @@
 
 mod facts;
 mod requests;
+mod saved;
 mod spec;
 mod status;
 
