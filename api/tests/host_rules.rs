@@ -420,8 +420,8 @@ fn warning_about_a_kind_without_controller_follows_the_spec_alone() {
     let stored = claim(true, &json!({}));
     let [warning] = create(&stored).warnings().try_into().unwrap();
     assert!(
-        warning.contains("no controller of this program serves a HostClaim")
-            && warning.contains("; keep the Go manager"),
+        warning.contains("no controller serves a HostClaim without --hostclaims")
+            && warning.contains("; set --hostclaims for this program"),
         "{warning}"
     );
     assert_eq!(rules(&update(&stored, &claim(false, &json!({})))), ["unserved"]);
@@ -497,6 +497,10 @@ fn each_kind_of_the_group_without_a_controller_warns() {
         let warning = decision.findings.iter().find(|finding| finding.rule == "unserved");
         let warning = warning.unwrap().to_string();
         let texts = match kind {
+            "HostClaim" | "HostDeployPolicy" => [
+                format!("no controller serves a {kind} without --hostclaims: {consequence}"),
+                "set --hostclaims for this program, or delete the object".to_owned(),
+            ],
             "BareMetalSwitch" => [
                 format!("no controller serves a {kind} without IRONIC_NETWORKING_ENABLED: {consequence}"),
                 "set IRONIC_NETWORKING_ENABLED for this program, or delete the object".to_owned(),

@@ -33,9 +33,27 @@ pub const HARDWARE_DETAILS_ANNOTATION: &str = "inspect.metal3.io/hardwaredetails
 pub const SUBSCRIPTION_RECORD_ANNOTATION: &str = "bmceventsubscription.metal3.io/record";
 /// Names the program that builds a PreprovisioningImage, if it is this one.
 pub const AGENT_IMAGE_BUILDER_ANNOTATION: &str = "preprovisioningimage.metal3.io/builder";
+/// On a host: what a HostClaim was promised when it was bound, as JSON. It is removed when the host is released.
+pub const CLAIM_RECORD_ANNOTATION: &str = "hostclaim.metal3.io/bond";
+/// On a HostClaim: the host that is bound to it, as JSON. It is written before the host is.
+pub const CLAIM_TRACE_ANNOTATION: &str = "hostclaim.metal3.io/host";
+/// On a host that was released: until when it is kept for claims of its label `node-reuse`.
+pub const CLAIM_KEPT_ANNOTATION: &str = "hostclaim.metal3.io/kept-until";
+/// On a copy of a Secret in the namespace of a host: UID and version of what was copied.
+pub const CLAIM_COPY_ANNOTATION: &str = "hostclaim.metal3.io/copy-of";
+/// On a HostClaim: a reboot that is passed on to its host, as JSON.
+pub const CLAIM_REBOOT_ANNOTATION: &str = "hostclaim.metal3.io/reboot";
+/// On HardwareData: the labels and annotations that were copied from the host, as JSON.
+pub const CLAIM_COPIED_ANNOTATION: &str = "hostclaim.metal3.io/copied-metadata";
+/// On a host: its administrators do not let a HostClaim pause it.
+pub const CLAIM_NO_PAUSE_ANNOTATION: &str = "hostclaim.metal3.io/no-pause";
+/// Value of [`PAUSED_ANNOTATION`] on a host whose HostClaim is paused.
+pub const PAUSED_BY_CLAIM: &str = "metal3.io/hostclaim";
 
 // Labels.
 
+/// On a HostClaim: it is served by another program, which knows this class.
+pub const CLAIM_CLASS_LABEL: &str = "infrastructure.cluster.x-k8s.io/hostclaim-class";
 /// Marks the Secrets that the host controllers may read.
 pub const ENVIRONMENT_LABEL: &str = "environment.metal3.io";
 /// Value of [`ENVIRONMENT_LABEL`].
@@ -57,6 +75,8 @@ pub const HARDWARE_DATA_FINALIZER: &str = "baremetalhost.metal3.io/hardwareData"
 pub const SECRET_FINALIZER: &str = "baremetalhost.metal3.io/secret";
 /// Keeps an event subscription until it is deleted from the BMC.
 pub const SUBSCRIPTION_FINALIZER: &str = "bmceventsubscription.metal3.io";
+/// Keeps a HostClaim until its host is released.
+pub const HOST_CLAIM_FINALIZER: &str = "metal3.io/hostclaim";
 /// Finalizer of a DataImage.
 pub const DATA_IMAGE_FINALIZER: &str = "dataimage.metal3.io";
 /// Finalizer of the host controller on the PreprovisioningImage of a host.
@@ -78,4 +98,18 @@ pub mod host_condition {
     pub const PROGRESSING: &str = "Progressing";
     /// An image is deployed.
     pub const PROVISIONED: &str = "Provisioned";
+}
+
+/// Types of the conditions of a HostClaim.
+pub mod claim_condition {
+    /// The host runs what the claim asks for.
+    pub const READY: &str = "Ready";
+    /// A host is bound to the claim.
+    pub const ASSOCIATED: &str = "Associated";
+    /// The host has the spec of the claim.
+    pub const SYNCHRONIZED: &str = "Synchronized";
+    /// The image of the claim is deployed.
+    pub const PROVISIONED: &str = "Provisioned";
+    /// The host may be given an image.
+    pub const AVAILABLE_FOR_PROVISIONING: &str = "AvailableForProvisioning";
 }

@@ -156,7 +156,7 @@ impl ObjectId {
     /// Whether no controller of this project serves the kind.
     #[must_use]
     pub(crate) fn is_unserved(&self) -> bool {
-        self.is::<HostClaim>() || self.is::<HostNetworkAttachment>()
+        self.is::<HostNetworkAttachment>()
     }
 
     /// Its kind, if the content is understood.

@@ -11,7 +11,6 @@ pub(super) const NO_GO_MANAGER: &[Owner] = &[];
 
 pub(super) const WITH_MACHINES: Handling =
     Handling::Ignored("this is done by the workers of --metal3machine-concurrency");
-pub(super) const NO_CLAIMS: Handling = Handling::Refused("HostClaims are not served yet; remove the flag");
 pub(super) const NO_PLUGINS: Handling = Handling::Refused("Ironic is the only provisioner, and there are no plugins");
 pub(super) const BUFFERS: Handling = Handling::Ignored("log lines are not buffered");
 

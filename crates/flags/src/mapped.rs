@@ -102,8 +102,8 @@ mod tests {
                 "--leader-elect --webhook-port=9443",
                 &[],
             ),
-            (&[Owner::Hosts], "--hostclaims", "", &["HostClaims are not served"]),
-            (&[Owner::Hosts], "--hostclaims=false", "", &[]),
+            (&[Owner::Hosts], "--hostclaims", "--hostclaims", &[]),
+            (&[Owner::Hosts], "--hostclaims=false", "--hostclaims=false", &[]),
             (
                 &[Owner::Hosts],
                 "--dev --demo-mode",

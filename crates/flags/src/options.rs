@@ -10,7 +10,7 @@ use super::contradictions;
 use super::flag::Owner;
 use super::foreign::{self, ForeignDeployment};
 use super::objectives;
-use super::parse::{FlagError, Given};
+use super::parse::{FlagError, Given, port};
 use super::span;
 
 /// Source of the certificate of the webhook server.
@@ -101,6 +101,8 @@ pub struct Options {
     pub retries: u32,
     /// Whether an image of the agent is built for each host.
     pub builds_agent_images: bool,
+    /// Whether HostClaims are served.
+    pub serves_claims: bool,
     /// Whether a node is a host's also by the host's name without the namespace.
     pub plain_node_names: bool,
     /// Secrets that a host may name as the login of its BMC.
@@ -204,6 +206,7 @@ impl Reader<'_> {
                 .filter(|workers| *workers != 0),
             retries: self.count("max-provisioning-retries"),
             builds_agent_images: given.switch("build-preprov-image"),
+            serves_claims: given.switch("hostclaims"),
             plain_node_names: given.switch("adopt-plain-node-names"),
             bmc_secrets: self.bmc_secrets(),
             image_hosts: self.allowed("allowed-image-hosts"),
@@ -393,8 +396,4 @@ fn non_empty(text: String) -> Option<String> {
 /// The Go managers disable a server by `0`.
 fn address(text: String) -> Option<String> {
     non_empty(text).filter(|text| text != "0")
-}
-
-fn port(number: usize) -> Option<u16> {
-    u16::try_from(number).ok().filter(|port| *port != 0)
 }

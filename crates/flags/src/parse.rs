@@ -266,3 +266,8 @@ fn help() -> String {
     text.push_str("\ndocs/flags.md lists further flags of the Go managers, which are ignored or rejected.\n");
     text
 }
+
+/// A port; `None` for 0.
+pub(super) fn port(number: usize) -> Option<u16> {
+    u16::try_from(number).ok().filter(|port| *port != 0)
+}

@@ -1,8 +1,7 @@
 //! The table of flags.
 
 use super::entry::{
-    ALL, BUFFERS, CAPM3, HOSTS, IPAM, NO_CLAIMS, NO_GO_MANAGER, NO_PLUGINS, TWO, WITH_MACHINES, list, number, span,
-    switch, text,
+    ALL, BUFFERS, CAPM3, HOSTS, IPAM, NO_GO_MANAGER, NO_PLUGINS, TWO, WITH_MACHINES, list, number, span, switch, text,
 };
 use super::flag::{Flag, Handling};
 
@@ -134,7 +133,11 @@ pub const TABLE: &[Flag] = &[
         "Address of `/healthz` and `/readyz`; `0` to disable",
     ),
     switch(NO_GO_MANAGER, "help", "Print the flags and exit"),
-    switch(HOSTS, "hostclaims", "").handled(NO_CLAIMS),
+    switch(
+        HOSTS,
+        "hostclaims",
+        "Serve HostClaims: bind hosts that a HostDeployPolicy opens to them, and give those the spec of the claim",
+    ),
     switch(
         TWO,
         "insecure-diagnostics",

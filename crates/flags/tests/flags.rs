@@ -392,7 +392,6 @@ fn invalid_arguments_are_reported_with_flag_and_remedy() {
             "--controllers=capm3 --allowed-workload-endpoints=192.0.2.0/33",
             ["--allowed-workload-endpoints:", "a host name"],
         ),
-        ("--controllers=ipam --hostclaims", ["--hostclaims:", "not served yet"]),
         (
             "--controllers=ipam --metal3machine-concurrency=0",
             ["--metal3machine-concurrency:", "from 1"],
@@ -428,7 +427,6 @@ fn unsupported_host_flags_are_rejected() {
         ),
         ("--controllers=hosts --demo-mode", ["--demo-mode:", "no plugins"]),
         ("--controllers=hosts --test-mode", ["--test-mode:", "no plugins"]),
-        ("--controllers=hosts --hostclaims", ["--hostclaims:", "not served yet"]),
     ] {
         let text = errors(line).join("\n");
         assert!(words.iter().all(|word| text.contains(word)), "{line}: {text}");

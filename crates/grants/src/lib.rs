@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Event;
 use metal3_capm3::cluster::sources::EndpointSources;
 use metal3_capm3::needs::{Data, HostOwners, Machines, Remediations};
 use metal3_hosts::needs::{
-    AgentImages, DataImages, Hosts, IronicResource, OwnedByHosts, Subscriptions, Switches, UnservedKinds,
+    AgentImages, Claims, DataImages, Hosts, IronicResource, OwnedByHosts, Subscriptions, Switches, UnservedKinds,
 };
 use metal3_ipam::needs::Ipam;
 use metal3_runtime::access::{Permission, Role};
@@ -103,6 +103,13 @@ pub fn hosts() -> Vec<(Scope, BTreeSet<Permission>)> {
     product(needs.collect(), guard::HOSTS)
 }
 
+/// Additional permissions of hosts with `--hostclaims`. No account has them by the installation: they include the creation of Secrets
+/// in all namespaces.
+#[must_use]
+pub fn claims() -> Vec<(Scope, BTreeSet<Permission>)> {
+    vec![(Scope::Cluster, Claims::permissions())]
+}
+
 /// Permissions of a product that replaces the Deployment of a Go manager.
 fn product(needs: BTreeSet<Permission>, replaces: (&str, &str)) -> Vec<(Scope, BTreeSet<Permission>)> {
     let cluster_needs = needs
@@ -138,6 +145,9 @@ pub fn self_managed(certificates: &CertificateScope) -> Vec<(Scope, BTreeSet<Per
 /// Whether the resource of a permission belongs to no namespace, so that a role of a namespace cannot grant it.
 #[must_use]
 pub fn is_cluster_scoped(need: &Permission) -> bool {
+    if need.group.is_empty() && need.resource == "namespaces" {
+        return true;
+    }
     const GROUPS: [&str; 4] = [
         "admissionregistration.k8s.io",
         "apiextensions.k8s.io",
@@ -149,6 +159,7 @@ pub fn is_cluster_scoped(need: &Permission) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::core::v1::{Namespace, Secret};
     use metal3_api::cluster::{self, IPAddressClaim};
     use metal3_api::infrastructure::v1beta2::Metal3Cluster;
     use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
@@ -213,6 +224,17 @@ mod tests {
             .map(str::to_owned)
             .into()
         );
+    }
+
+    #[test]
+    fn hosts_create_no_secret_and_read_no_namespace_without_claims() {
+        let of = |scopes: Vec<(Scope, BTreeSet<Permission>)>| -> BTreeSet<Permission> {
+            scopes.into_iter().flat_map(|(_, permissions)| permissions).collect()
+        };
+        let create = Permission::of::<verb::Create, Secret>();
+        let read = Permission::of::<verb::List, Namespace>();
+        assert!(!of(hosts()).contains(&create) && !of(hosts()).contains(&read));
+        assert!(of(claims()).contains(&create) && of(claims()).contains(&read));
     }
 
     #[test]

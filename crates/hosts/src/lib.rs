@@ -7,6 +7,7 @@
 
 pub mod action;
 pub mod agent_image;
+pub mod claims;
 pub mod data_image;
 pub mod facts;
 pub mod ironic_resource;

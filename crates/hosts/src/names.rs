@@ -301,6 +301,64 @@ pub mod switch_reason {
     }
 }
 
+/// Reasons of the conditions of HostClaims. Equal to those of the Go manager where it has one.
+pub mod claim_reason {
+    use metal3_domain::reasons;
+
+    reasons! {
+        /// Condition: a host is bound to the claim.
+        pub(crate) ASSOCIATED = "BareMetalHostAssociated";
+        /// Condition: the host that was bound does not exist any more, or is not bound any more.
+        pub(crate) MISSING_HOST = "MissingBareMetalHost";
+        /// Condition: no host can be bound.
+        pub(crate) NO_HOST = "NoBareMetalHost";
+        /// Condition: a host names the claim, and this program did not bind it.
+        pub(crate) NOT_BOUND = "BareMetalHostNotBound";
+        /// Condition: the claim or its host is paused, or moves to another cluster.
+        pub(crate) PAUSED = "HostPaused";
+        /// Condition: the claim is deleted, and its host is released.
+        pub(crate) DELETING = "HostClaimDeleting";
+        /// Condition: the claim is deleted, and its host cannot be released.
+        pub(crate) DELETION_FAILED = "HostClaimDeletionFailed";
+        /// Condition: no policy permits the claim any more.
+        pub(crate) POLICY_MISSING = "HostDeployPolicyMissing";
+        /// Condition: whether a policy permits the claim is not known.
+        pub(crate) POLICY_UNKNOWN = "HostDeployPolicyUnknown";
+        /// Condition: the host has the spec of the claim.
+        pub(crate) SYNCED = "ConfigurationSynced";
+        /// Condition: the host does not have the spec of the claim.
+        pub(crate) NOT_SYNCED = "BareMetalHostNotSynchronized";
+        /// Condition: the user data are not copied.
+        pub(crate) USER_DATA_NOT_SYNCED = "UserDataSecretSyncFailure";
+        /// Condition: the metadata are not copied.
+        pub(crate) META_DATA_NOT_SYNCED = "MetaDataSecretSyncFailure";
+        /// Condition: the network data are not copied.
+        pub(crate) NETWORK_DATA_NOT_SYNCED = "NetworkDataSecretSyncFailure";
+        /// Condition: the login to the registry of the image is not copied.
+        pub(crate) REGISTRY_LOGIN_NOT_SYNCED = "RegistryLoginSecretSyncFailure";
+        /// Condition: the image of the claim is deployed.
+        pub(crate) PROVISIONED = "Provisioned";
+        /// Condition: nothing is deployed.
+        pub(crate) NOT_PROVISIONED = "NotProvisioned";
+        /// Condition: an image is deployed.
+        pub(crate) PROVISIONING = "Provisioning";
+        /// Condition: an image is removed.
+        pub(crate) DEPROVISIONING = "Deprovisioning";
+        /// Condition: the host has an error.
+        pub(crate) HOST_FAILED = "BareMetalHostFailed";
+        /// Condition: the host may be given an image.
+        pub(crate) AVAILABLE = "Available";
+        /// Condition: the host may not be given an image.
+        pub(crate) NOT_AVAILABLE = "NotAvailable";
+        /// Condition: all that the claim asks for is done.
+        pub(crate) READY = "Ready";
+        /// Wait: the claim that a host names does not exist.
+        pub(crate) CLAIM_ABSENT = "HostClaimAbsent";
+        /// Wait: the object cannot be decoded.
+        pub(crate) OBJECT_UNREADABLE = "ObjectUnreadable";
+    }
+}
+
 /// Reasons about kinds without a controller, and why a finalizer of the Go manager stays on their objects.
 pub mod unserved_reason {
     use metal3_domain::reasons;

@@ -1,6 +1,6 @@
 //! The API permissions of the host controller. Roles are generated from this table.
 
-use k8s_openapi::api::core::v1::{Event, Secret};
+use k8s_openapi::api::core::v1::{Event, Namespace, Secret};
 use metal3_api::metal3::v1alpha1::{
     BMCEventSubscription, BareMetalHost, BareMetalSwitch, DataImage, FirmwareSchema, HardwareData, HostClaim,
     HostDeployPolicy, HostFirmwareComponents, HostFirmwareSettings, HostNetworkAttachment, HostUpdatePolicy,
@@ -64,6 +64,19 @@ role! {
     pub struct DataImages {
         DataImage: Get, List, Watch, Patch, PatchStatus;
         BareMetalHost: Get;
+    }
+}
+
+role! {
+    /// HostClaims, with `--hostclaims`: their Secrets are read by name, and copied to the namespaces of their hosts. No Secret is
+    /// deleted: a copy is emptied, and goes with its host.
+    pub struct Claims {
+        HostClaim: Get, List, Watch, Patch, PatchStatus;
+        HostDeployPolicy: Get, List, Watch;
+        Namespace: Get, List, Watch;
+        BareMetalHost: Get, Patch;
+        HardwareData: Patch;
+        Secret: Get, Create, Patch;
     }
 }
 

@@ -13,14 +13,16 @@ use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::kind::Kind;
 use metal3_api::meta::ConditionStatus;
 use metal3_api::metal3::names::{REGISTERED_IN_ANNOTATION, SUBSCRIPTION_RECORD_ANNOTATION};
-use metal3_api::metal3::v1alpha1::{BMCEventSubscription, BareMetalHost, HostFirmwareComponents, HostFirmwareSettings};
+use metal3_api::metal3::v1alpha1::{
+    BMCEventSubscription, BareMetalHost, HostClaim, HostFirmwareComponents, HostFirmwareSettings,
+};
 use serde_json::Value;
 
 use crate::facts::Facts;
 use crate::finding::{Decision, Finding, NotRead};
 use crate::hosts;
 use crate::managers::{Manager, Series};
-use crate::objects::{KindName, Objects, named};
+use crate::objects::{KindName, Objects, name, named};
 
 /// The first release that knows the block on moves, and a Cluster as the consumer of a kept host.
 const KNOWS_BLOCKS: Series = Series::new(1, 14);
@@ -59,11 +61,22 @@ pub(crate) fn findings(facts: &Facts, managers: &[Manager], to: Series) -> Vec<F
     findings.extend(firmware(objects));
     findings.extend(subscriptions(objects));
     findings.extend(open_updates(objects));
+    findings.extend(claimed(objects));
     if facts.are_listed("deployments") && !managers.iter().any(|manager| manager.is_this_program) {
         let what = "this program was not found by the names that its release has";
         findings.push(Finding::new(Decision::Go, "Deployments", what, ""));
     }
     findings
+}
+
+/// HostClaims: the Go manager binds hosts only.
+fn claimed(objects: &Objects) -> impl Iterator<Item = Finding> {
+    objects.documents::<HostClaim>().iter().map(|document| {
+        let what = "is served by the Go manager with its flag --hostclaims, since 0.13, which gives the host nothing of the claim and does not \
+                    deprovision it at the release: what runs stays on the disk";
+        let cure = "start the Go manager with --hostclaims; delete claims that shall end before, while this program runs";
+        Finding::new(Decision::Go, name::<HostClaim>(document), what, cure).row("claim-cleaning")
+    })
 }
 
 /// Objects that the rules of the way back could not be applied to.

@@ -198,13 +198,20 @@ fn text_of_others_begins_no_line() {
 }
 
 #[test]
-fn object_of_a_kind_without_controller_is_named() {
+fn claim_is_named_in_both_directions_with_the_flag_that_serves_it() {
     let claim = json!({ "spec": { "poweredOn": true } });
     assert_one(
-        forward::<HostClaim>(claim),
+        forward::<HostClaim>(claim.clone()),
         "HostClaim lab/a",
-        Decision::No,
-        "no controller",
+        Decision::Go,
+        "served with --hostclaims only",
+    );
+    let to = back::<HostClaim>(Series::new(1, 14), claim);
+    assert_one(
+        to,
+        "HostClaim lab/a",
+        Decision::Go,
+        "start the Go manager with --hostclaims",
     );
 }
 
@@ -286,7 +293,7 @@ fn managers_are_found_with_their_release_and_arguments() {
             "x",
             "baremetal-operator-controller-manager",
             "r:5000/bmo@sha256:00",
-            &["--hostclaims", "--webhook-port=0"],
+            &["--demo-mode", "--webhook-port=0"],
             false,
         ),
         deployment(
@@ -317,7 +324,7 @@ fn managers_are_found_with_their_release_and_arguments() {
     for part in [
         "release 1.8 is older than 1.9",
         "upgrade it to 1.9",
-        "--hostclaims:",
+        "--demo-mode:",
         "does not say the release",
         "already",
     ] {

@@ -17,13 +17,15 @@ const NETWORKING: &str = "IRONIC_NETWORKING_ENABLED";
 
 pub(crate) fn findings(objects: &Objects, given: &[Given]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let delete = "delete it before the switch, or keep the Go manager";
-    findings.extend(each::<HostClaim>(objects, Decision::No, delete));
+    findings.extend(objects.documents::<HostClaim>().iter().map(claim));
     findings.extend(objects.documents::<PreprovisioningImage>().iter().map(|document| {
         let what = "is served with --build-preprov-image only; without that flag it stays as it is";
         Finding::new(Decision::Go, name::<PreprovisioningImage>(document), what, "").row("agent-image-builder")
     }));
-    findings.extend(each::<HostDeployPolicy>(objects, Decision::Go, ""));
+    let policies = "it is served with --hostclaims only, as by the Go manager; an expression must match a whole name";
+    findings.extend(objects.documents::<HostDeployPolicy>().iter().map(|document| {
+        Finding::new(Decision::Go, name::<HostDeployPolicy>(document), policies, "").row("claim-policy")
+    }));
     findings.extend(each::<HostNetworkAttachment>(objects, Decision::Go, ""));
     let mut networking = given
         .iter()
@@ -43,6 +45,13 @@ pub(crate) fn findings(objects: &Objects, given: &[Given]) -> Vec<Finding> {
     findings.extend(undecodable::<HardwareData>(objects));
     findings.extend(undecodable::<FirmwareSchema>(objects));
     findings
+}
+
+/// A host of the Go manager gets the spec of its claim here.
+fn claim(document: &Value) -> Finding {
+    let what = "is served with --hostclaims only, as by the Go manager; a host that a policy permits and that runs nothing then gets its \
+                spec, and without the flag it stays as it is and keeps its finalizer";
+    Finding::new(Decision::Go, name::<HostClaim>(document), what, "").row("claim-cleaning")
 }
 
 fn is_off(value: &str) -> bool {

@@ -8,7 +8,7 @@ use crate::metal3::v1alpha1::{HostClaim, HostClaimSpec, HostSelectorRequirement}
 use crate::rules::{AdmissionRules, FieldPath, Findings, Rule, Unserved, WriteRequest};
 
 impl AdmissionRules for HostClaim {
-    const UNSERVED: Option<Unserved> = Some(Unserved::by_host_operator("no host is chosen"));
+    const UNSERVED: Option<Unserved> = Some(Unserved::without("--hostclaims", "no host is chosen"));
     const RULES: &'static [Rule<Self>] = &[
         Rule::on_spec(
             "match-label-valid",

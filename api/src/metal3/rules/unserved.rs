@@ -14,5 +14,5 @@ macro_rules! unserved {
 
 unserved! {
     BareMetalSwitch: Unserved::without("IRONIC_NETWORKING_ENABLED", "no switch is configured");
-    HostDeployPolicy: Unserved::by_host_operator("no HostClaim is served");
+    HostDeployPolicy: Unserved::without("--hostclaims", "no HostClaim is served");
 }

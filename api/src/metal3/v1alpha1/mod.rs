@@ -45,7 +45,9 @@ pub use host::{
 };
 pub use image::{ChecksumType, CustomDeploy, DiskFormat, Image};
 pub use network_interface::{HostNetworkAttachmentReference, NetworkInterface, SwitchPort};
-pub use policy::{HostClaimNamespaces, HostDeployPolicy, HostDeployPolicySpec, HostDeployPolicyStatus, NamespaceLabel};
+pub use policy::{
+    HostClaimNamespaces, HostDeployPolicy, HostDeployPolicySpec, HostDeployPolicyStatus, MetadataCopy, NamespaceLabel,
+};
 pub use preprovisioning_image::{
     PreprovisioningImage, PreprovisioningImageFormat, PreprovisioningImageSpec, PreprovisioningImageStatus,
     SecretVersion,

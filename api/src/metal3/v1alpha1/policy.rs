@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::kind::kind;
 
 kind! {
-    /// Opens the hosts of its namespace to claims from other namespaces. Without one, such claims are rejected.
+    /// Opens the hosts of its namespace to the HostClaims of namespaces. Without one, no claim gets a host.
     pub struct HostDeployPolicy in "metal3.io" / "v1alpha1" as "hostdeploypolicies" {
         spec: HostDeployPolicySpec,
         status: HostDeployPolicyStatus,
@@ -20,6 +20,21 @@ pub struct HostDeployPolicySpec {
     /// Namespaces whose claims are accepted. Absent: none. Present and empty: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_claim_namespaces: Option<HostClaimNamespaces>,
+    /// Labels and annotations of a host that the HardwareData of a claimed host gets. Absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata_copy: Option<MetadataCopy>,
+}
+
+/// Which labels and annotations of a host are copied to its HardwareData, which tenants may read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MetadataCopy {
+    /// Regular expression that the key of a label must match as a whole. Absent: no label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels_match: Option<String>,
+    /// Regular expression that the key of an annotation must match as a whole. Absent: no annotation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations_match: Option<String>,
 }
 
 /// Conditions on the namespace of a claim. All that are given must hold.

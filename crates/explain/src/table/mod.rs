@@ -5,6 +5,7 @@
 
 mod addresses;
 mod agent_images;
+mod claims;
 mod clusters;
 mod components;
 mod data;
@@ -56,6 +57,8 @@ pub enum Area {
     DataImages,
     /// BareMetalSwitch.
     Switches,
+    /// HostClaim.
+    Claims,
     /// The kinds of hosts that have no controller.
     Unserved,
     /// IPPool, IPClaim and IPAddress.
@@ -66,7 +69,7 @@ pub enum Area {
 
 impl Area {
     /// All areas, in the order of the index.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Shared,
         Self::Clusters,
         Self::Machines,
@@ -80,6 +83,7 @@ impl Area {
         Self::Subscriptions,
         Self::DataImages,
         Self::Switches,
+        Self::Claims,
         Self::Unserved,
         Self::Addresses,
         Self::Process,
@@ -102,6 +106,7 @@ impl Area {
             Self::Subscriptions => subscriptions::ROWS,
             Self::DataImages => data_images::ROWS,
             Self::Switches => switches::ROWS,
+            Self::Claims => claims::ROWS,
             Self::Unserved => unserved::ROWS,
             Self::Addresses => addresses::ROWS,
             Self::Process => process::ROWS,
@@ -125,6 +130,7 @@ impl Area {
             Self::Subscriptions => "event-subscriptions",
             Self::DataImages => "data-images",
             Self::Switches => "switches",
+            Self::Claims => "host-claims",
             Self::Unserved => "kinds-without-controller",
             Self::Addresses => "addresses",
             Self::Process => "process",
@@ -148,6 +154,7 @@ impl Area {
             Self::Subscriptions => "BMCEventSubscription",
             Self::DataImages => "DataImage",
             Self::Switches => "BareMetalSwitch",
+            Self::Claims => "HostClaim",
             Self::Unserved => "PreprovisioningImage, and other kinds without a controller",
             Self::Addresses => "IPPool, IPClaim, IPAddress, IPAddressClaim",
             Self::Process => "The program",

@@ -24,7 +24,7 @@ use metal3_api::infrastructure::v1beta2::{
 use metal3_api::ipam::v1alpha1::{IPAddress, IPClaim, IPPool};
 use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::{
-    BMCEventSubscription, BareMetalHost, BareMetalSwitch, DataImage, HardwareData, HostFirmwareComponents,
+    BMCEventSubscription, BareMetalHost, BareMetalSwitch, DataImage, HardwareData, HostClaim, HostFirmwareComponents,
     HostFirmwareSettings, PreprovisioningImage,
 };
 use metal3_domain::uri::public_text;
@@ -226,6 +226,7 @@ impl Walk<'_> {
             at if at.is::<HardwareData>() => self.stated(at, Area::Hosts),
             at if at.is::<PreprovisioningImage>() => self.agent_image(at),
             at if at.is::<BareMetalSwitch>() => self.switch(at),
+            at if at.is::<HostClaim>() => self.claim(at),
             at if at.is_unserved() => self.unserved(at),
             at if at.is::<MachineDeployment>() => self.machine_deployment(at),
             at if at.kind == SECRET.kind && at.group == SECRET.group => self.secret(at),

@@ -93,6 +93,18 @@ impl Walk<'_> {
         Ok(None)
     }
 
+    pub(crate) fn claim(&mut self, at: &ObjectId) -> Result<Next, End> {
+        let Some(object) = self.answer(Read::Object(at.clone()))?.into_iter().next() else {
+            return Err(self.absent(at));
+        };
+        let has_conditions = !conditions(&object).is_empty();
+        if !self.push_stated(at, Area::Claims, &object) && !has_conditions {
+            let message = "its status is empty, and no controller serves the kind without --hostclaims";
+            self.push(reason_link(at, Area::Unserved, "KindUnserved", message, None));
+        }
+        Ok(None)
+    }
+
     pub(crate) fn agent_image(&mut self, at: &ObjectId) -> Result<Next, End> {
         let Some(object) = self.answer(Read::Object(at.clone()))?.into_iter().next() else {
             return Err(self.absent(at));

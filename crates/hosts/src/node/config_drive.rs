@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::invalid_host::InvalidHost;
 use super::secret;
+use crate::claims::bond;
 
 const USER_DATA: &str = "spec.userData";
 const NETWORK_DATA: &str = "spec.networkData";
@@ -67,10 +68,11 @@ pub fn references(host: &BareMetalHost) -> Result<References<'_>, InvalidHost> {
         user_data: name_of(spec.user_data.as_ref(), own, USER_DATA)?,
         network_data: name_of(spec.network_data.as_ref(), own, NETWORK_DATA)?,
         meta_data: name_of(spec.meta_data.as_ref(), own, META_DATA)?,
+        // differs: `claim-agent-network`. The machine of a tenant gets no Secret of the administrators.
         agent_network: spec
             .preprovisioning_network_data_name
             .as_deref()
-            .filter(|name| !name.is_empty()),
+            .filter(|name| !name.is_empty() && bond::consumer(host).is_none()),
     })
 }
 
@@ -118,8 +120,11 @@ pub fn build(host: &BareMetalHost, parts: &Parts<'_>, is_live_iso: bool) -> Resu
 fn meta_data(host: &BareMetalHost, parts: &Parts<'_>) -> Result<Map<String, Value>, InvalidHost> {
     let text = |text: &Option<String>| Value::from(text.clone().unwrap_or_default());
     let name = text(&host.metadata.name);
+    // A tenant recognizes no host by it that had another claim before.
+    let of_claim = bond::bound_claim(host).and_then(|_| bond::Record::of(host));
+    let uid = of_claim.map_or_else(|| host.metadata.uid.clone(), |record| Some(record.uid));
     let mut meta_data: Map<String, Value> = [
-        ("uuid", text(&host.metadata.uid)),
+        ("uuid", text(&uid)),
         ("metal3-namespace", text(&host.metadata.namespace)),
         ("metal3-name", name.clone()),
         ("local-hostname", name.clone()),

@@ -4,9 +4,7 @@
 //! one removes them. Volumes of the kernel (software) are made by the agent, others by the BMC. Which software volumes
 //! exist, the agent reports to Ironic.
 
-use metal3_api::metal3::v1alpha1::{
-    AutomatedCleaningMode, BareMetalHost, HardwareRaidVolume, RaidConfig, SoftwareRaidVolume,
-};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HardwareRaidVolume, RaidConfig, SoftwareRaidVolume};
 use metal3_domain::bmc::Profile;
 use metal3_ironic::calls::provision::Step;
 use metal3_ironic::model::Fields;
@@ -16,6 +14,7 @@ use serde_json::{Map, Value};
 
 use super::invalid_host::InvalidHost;
 use super::logical_disks::{KERNEL, hardware_disks, software_disks};
+use super::registration::is_cleaned;
 
 const INTERFACE: &str = "raid";
 const CREATION: &str = "create_configuration";
@@ -294,7 +293,7 @@ fn software_change(
 ) -> Result<Option<RaidChange>, InvalidHost> {
     let recorded = host.status.provisioning.raid.clone().unwrap_or_default();
     let is_recorded = is_same(Some(&volumes.to_vec()), recorded.software_raid_volumes.as_ref());
-    let keeps_disks = host.spec.automated_cleaning_mode == Some(AutomatedCleaningMode::Disabled);
+    let keeps_disks = !is_cleaned(host);
     // After a failed removal nothing is recorded, and the order is there.
     // differs: `host-raid-removed`. The Go manager does not repeat a failed removal.
     let is_nothing = volumes.is_empty() && !has_software(Some(&recorded)) && !may_have_software(node);

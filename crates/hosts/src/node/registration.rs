@@ -24,6 +24,7 @@ use super::invalid_host::InvalidHost;
 use super::ramdisk::{AgentNetwork, Ramdisks};
 use super::settings::NodeSettings;
 use super::{capabilities, name, ports};
+use crate::claims::bond::promises_cleaning;
 
 const AGENT: &str = "agent";
 
@@ -281,7 +282,8 @@ pub fn restrictions(host: &BareMetalHost, found: &Node) -> Changes {
 
 /// Whether Ironic cleans the machine of this host by itself.
 pub(crate) fn is_cleaned(host: &BareMetalHost) -> bool {
-    host.spec.automated_cleaning_mode != Some(AutomatedCleaningMode::Disabled)
+    // What its owner decided before a HostClaim had it holds until the host is released.
+    host.spec.automated_cleaning_mode != Some(AutomatedCleaningMode::Disabled) || promises_cleaning(host)
 }
 
 impl fmt::Debug for NodeRecord {

@@ -8,8 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use metal3_api::kind::Kind as _;
 use metal3_api::metal3::names::{AGENT_IMAGE_BUILDER_ANNOTATION, AGENT_IMAGE_FINALIZER, AGENT_IMAGE_HOST_FINALIZER};
 use metal3_api::metal3::v1alpha1::{
-    AutomatedCleaningMode, BareMetalHost, InspectionMode, PreprovisioningImage, PreprovisioningImageSpec,
-    ProvisioningState as State,
+    BareMetalHost, InspectionMode, PreprovisioningImage, PreprovisioningImageSpec, ProvisioningState as State,
 };
 use metal3_domain::bmc::Profile;
 use metal3_runtime::patch::{Changes, apply};
@@ -23,6 +22,7 @@ use crate::action::Action;
 use crate::facts::Read;
 use crate::node::agent::{accepted, has_agent};
 use crate::node::drive::may_run_agent;
+use crate::node::registration::is_cleaned;
 use crate::node::{Agent, BmcEndpoint};
 use crate::plan::deletion::failed_removals;
 use crate::plan::planner::{Decision, PlanResult, Planner, document};
@@ -128,7 +128,7 @@ fn wanted(planner: &Planner<'_>) -> Option<(PreprovisioningImageSpec, Profile)> 
     let spec = &host.spec;
     let is_needed = match planner.state() {
         State::Inspecting => spec.inspection_mode != Some(InspectionMode::Fast),
-        State::Deprovisioning => spec.automated_cleaning_mode != Some(AutomatedCleaningMode::Disabled),
+        State::Deprovisioning => is_cleaned(host),
         State::Preparing | State::Available | State::Ready | State::Provisioning => true,
         State::Provisioned | State::ExternallyProvisioned => {
             let node = planner.facts.own_node();

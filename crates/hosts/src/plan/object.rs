@@ -7,7 +7,9 @@ use chrono::TimeDelta;
 use metal3_api::cluster::names::DELETE_FOR_MOVE_ANNOTATION;
 use metal3_api::kind::Kind as _;
 use metal3_api::meta::moment;
-use metal3_api::metal3::names::{HARDWARE_DATA_FINALIZER, HARDWARE_DETAILS_ANNOTATION, HOST_FINALIZER};
+use metal3_api::metal3::names::{
+    CLAIM_RECORD_ANNOTATION, HARDWARE_DATA_FINALIZER, HARDWARE_DETAILS_ANNOTATION, HOST_FINALIZER,
+};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, BareMetalHostStatus, ErrorType, HardwareData, HardwareDetails};
 use metal3_runtime::patch::Changes;
 use metal3_runtime::plan::Observed;
@@ -15,6 +17,7 @@ use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::Next;
 
 use crate::action::Action;
+use crate::claims::bond::spent;
 use crate::facts::{HostFreshness, Read};
 use crate::names::reason;
 use crate::plan::planner::{Decision, PlanResult, Planner, document};
@@ -264,4 +267,13 @@ fn hardware_data(host: &BareMetalHost, uid: &str, details: &HardwareDetails) -> 
     };
     data.spec.hardware = Some(details.clone());
     data
+}
+
+/// A host without anything deployed owes nothing to a HostClaim that is not its consumer any more: what is deployed from now on is
+/// cleaned as its spec says.
+pub(crate) fn end_promise(planner: &mut Planner<'_>) {
+    if let Some(text) = spent(planner.host()) {
+        let annotations = planner.draft.metadata.annotations.get_or_insert_default();
+        annotations.insert(CLAIM_RECORD_ANNOTATION.to_owned(), text);
+    }
 }

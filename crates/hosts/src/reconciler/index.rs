@@ -4,11 +4,13 @@
 //! Except for the latter all of it follows from the cache; a process without them takes an error of the node for an old
 //! one.
 
+mod accounts;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState as State};
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_domain::ids::NodeUuid;
@@ -21,9 +23,6 @@ use super::budget::{Budgets, DeprovisionBudget};
 use crate::facts::{Budget, NodeMark, PreviousView, Read, RequestedReboot};
 use crate::plan::object::is_moving;
 use crate::plan::outage::is_in_progress;
-
-/// More than the clocks of two processes differ. A time that is further ahead is from a clock that was wrong.
-const CLOCK_DIFFERENCE: TimeDelta = TimeDelta::minutes(10);
 
 /// The time of an observation.
 #[derive(Debug, Clone, Copy)]
@@ -50,8 +49,11 @@ struct Inner {
     registered_elsewhere: BTreeSet<Key>,
     /// When this process first observed the deletion of a host.
     deleted: BTreeMap<Key, Monotonic>,
-    /// The start of the last deprovisioning by namespace and host. A deleted host still counts.
+    /// The start of the last deprovisioning by account and host. A deleted host still counts.
     deprovisioned: BTreeMap<String, BTreeMap<String, DateTime<Utc>>>,
+    /// Who pays for a host: without an entry its namespace, else that with the one of the HostClaim, so that a tenant spends no
+    /// other tenant's budget. It stays while a deprovisioning counts.
+    accounts: BTreeMap<Key, String>,
     /// Hosts with a reservation that their status does not show yet: its write may have failed.
     reserved: BTreeSet<Key>,
     /// The power state that was requested last, on or off, until a node shows it.
@@ -204,10 +206,11 @@ impl HostIndex {
     /// The remaining budget for a host, including its own reservation.
     pub(super) fn budget(&self, host: &Key, budget: &DeprovisionBudget, now: DateTime<Utc>) -> Budget {
         let mut inner = self.0.lock();
-        inner.prune(&host.namespace, budget, now);
+        let account = inner.account(host);
+        inner.prune(&account, budget, now);
         let own = u32::from(inner.has_reservation(host, budget, now));
         Budget {
-            left: inner.left(&host.namespace, budget, now).saturating_add(own),
+            left: inner.left(&account, budget, now).saturating_add(own),
             limit: budget.limit,
             period: budget.period_name,
         }
@@ -217,16 +220,17 @@ impl HostIndex {
     pub(super) fn budgets(&self, budget: &DeprovisionBudget, now: DateTime<Utc>) -> Budgets {
         let inner = self.0.lock();
         let recent = |namespace: &String| inner.recent(namespace, budget, now);
-        let spent = inner.deprovisioned.keys().map(recent).filter(|recent| *recent > 0);
-        Budgets::of(budget, spent.map(|recent| budget.limit.saturating_sub(recent)))
+        let spent = inner.deprovisioned.keys().filter(|account| recent(account) > 0);
+        Budgets::of(budget, spent.map(|account| inner.left(account, budget, now)))
     }
 
     /// Reserves one unit of the budget for a host, if one is left. Two reconciles never get the same unit.
     pub(super) fn reserve(&self, host: &Key, budget: &DeprovisionBudget, now: DateTime<Utc>) -> bool {
         let mut inner = self.0.lock();
-        let is_left = inner.has_reservation(host, budget, now) || inner.left(&host.namespace, budget, now) > 0;
+        let account = inner.account(host);
+        let is_left = inner.has_reservation(host, budget, now) || inner.left(&account, budget, now) > 0;
         if is_left {
-            let deprovisioned = inner.deprovisioned.entry(host.namespace.clone()).or_default();
+            let deprovisioned = inner.deprovisioned.entry(account).or_default();
             deprovisioned.insert(host.name.clone(), now);
             inner.reserved.insert(host.clone());
         }
@@ -271,6 +275,7 @@ impl Inner {
                     self.reserved.remove(&key);
                 }
                 self.link(&key, *old, Some(*new));
+                self.open_account(&key, new);
                 self.record_deprovisioning(&key, new, now.wall);
             }
             Change::Deleted { key, old, .. } => {
@@ -283,6 +288,7 @@ impl Inner {
                 self.requested_power.remove(*key);
                 self.requested_reboot.remove(*key);
                 self.reserved.remove(*key);
+                self.accounts.remove(*key);
             }
             // The cached object stays.
             Change::Unreadable { .. } | Change::Synced => {}
@@ -316,58 +322,6 @@ impl Inner {
             self.of_node.entry(id).or_default().insert(key.clone());
         }
     }
-
-    fn record_deprovisioning(&mut self, key: &Key, host: &BareMetalHost, now: DateTime<Utc>) {
-        let Some(began) = host.status.operation_history.deprovision.start else {
-            return;
-        };
-        if began.get().signed_duration_since(now) > CLOCK_DIFFERENCE {
-            // It would hide a later one of the same host.
-            return;
-        }
-        // The removal of a failed deployment is not counted: nothing ran.
-        let deployed = host.status.operation_history.provision.end;
-        let was_running = deployed.is_none_or(|deployed| deployed.get() < began.get());
-        if was_running {
-            let deprovisioned = self.deprovisioned.entry(key.namespace.clone()).or_default();
-            let last = deprovisioned.entry(key.name.clone()).or_insert_with(|| began.get());
-            // A reservation is newer than the status.
-            *last = (*last).max(began.get());
-        }
-    }
-
-    fn prune(&mut self, namespace: &str, budget: &DeprovisionBudget, now: DateTime<Utc>) {
-        if let Some(deprovisioned) = self.deprovisioned.get_mut(namespace) {
-            deprovisioned.retain(|_, at| is_recent(*at, budget, now));
-            if deprovisioned.is_empty() {
-                self.deprovisioned.remove(namespace);
-            }
-        }
-    }
-
-    /// Whether a host has a valid reservation that it has not used.
-    fn has_reservation(&self, host: &Key, budget: &DeprovisionBudget, now: DateTime<Utc>) -> bool {
-        let deprovisioned = self.deprovisioned.get(&host.namespace);
-        let at = deprovisioned.and_then(|deprovisioned| deprovisioned.get(&host.name));
-        self.reserved.contains(host) && at.is_some_and(|at| is_recent(*at, budget, now))
-    }
-
-    fn left(&self, namespace: &str, budget: &DeprovisionBudget, now: DateTime<Utc>) -> u32 {
-        budget.limit.saturating_sub(self.recent(namespace, budget, now))
-    }
-
-    /// The deprovisionings of a namespace within the period.
-    fn recent(&self, namespace: &str, budget: &DeprovisionBudget, now: DateTime<Utc>) -> u32 {
-        let deprovisioned = self.deprovisioned.get(namespace).into_iter().flat_map(BTreeMap::values);
-        let recent = deprovisioned.filter(|at| is_recent(**at, budget, now)).count();
-        u32::try_from(recent).unwrap_or(u32::MAX)
-    }
-}
-
-/// Whether a deprovisioning began within the period. A time that is ahead of now by the whole period is from a clock that
-/// was wrong, and does not count.
-fn is_recent(began: DateTime<Utc>, budget: &DeprovisionBudget, now: DateTime<Utc>) -> bool {
-    now.signed_duration_since(began).abs() < budget.period
 }
 
 fn previous_view(host: &BareMetalHost) -> PreviousView {
@@ -491,6 +445,101 @@ mod tests {
         assert!(!index.reserve(&key("z"), &budget(), at(61)));
         observe(&index, "a", &json!({ "deprovision": { "start": at(61) } }));
         assert_eq!(left_for(&index, "a", 62), 0);
+    }
+
+    #[test]
+    fn claims_of_a_namespace_spend_a_budget_of_their_own() {
+        let index = HostIndex::default();
+        let bind = |name: &str, tenant: Option<&str>| {
+            let record = |tenant| json!({ "claim": format!("{tenant}/c"), "cleaning": "metadata", "at": "2026-01-01T00:00:00Z" });
+            let consumer = |tenant| json!({ "kind": "HostClaim", "apiVersion": "metal3.io/v1alpha1", "name": "c", "namespace": tenant });
+            let annotations = tenant.map(|tenant| json!({ "hostclaim.metal3.io/bond": record(tenant).to_string() }));
+            let host: BareMetalHost = serde_json::from_value(json!({
+                "metadata": { "name": name, "namespace": "metal", "uid": name, "annotations": annotations },
+                "spec": { "online": true, "consumerRef": tenant.map(consumer) },
+            }))
+            .unwrap();
+            index.0.lock().open_account(&key(name), &host);
+        };
+        for name in ["a", "b", "c"] {
+            bind(name, Some("loud"));
+            assert!(index.reserve(&key(name), &budget(), at(60)));
+        }
+        bind("d", Some("loud"));
+        bind("e", Some("quiet"));
+        assert_eq!(["d", "e", "z"].map(|name| left_for(&index, name, 61)), [0, 3, 3]);
+        bind("a", None);
+        assert_eq!(
+            left(&index, 61),
+            3,
+            "a host that was released stays in the account that paid"
+        );
+    }
+
+    #[test]
+    fn claims_of_many_namespaces_together_do_not_erase_a_namespace_of_hosts() {
+        let index = HostIndex::default();
+        let mut erased = 0;
+        for number in 0..50 {
+            let (name, tenant) = (format!("h{number}"), format!("tenant-{number}"));
+            let record =
+                json!({ "claim": format!("{tenant}/c"), "cleaning": "metadata", "at": "2026-01-01T00:00:00Z" });
+            let consumer =
+                json!({ "kind": "HostClaim", "apiVersion": "metal3.io/v1alpha1", "name": "c", "namespace": tenant });
+            let annotations = json!({ "hostclaim.metal3.io/bond": record.to_string() });
+            let host: BareMetalHost = serde_json::from_value(json!({
+                "metadata": { "name": name, "namespace": "metal", "uid": name, "annotations": annotations },
+                "spec": { "online": true, "consumerRef": consumer },
+            }))
+            .unwrap();
+            index.0.lock().open_account(&key(&name), &host);
+            erased += u32::from(index.reserve(&key(&name), &budget(), at(60)));
+        }
+        assert_eq!(erased, 2 * budget().limit);
+        assert_eq!(left(&index, 61), budget().limit, "machines have their own");
+    }
+
+    #[test]
+    fn claim_pays_for_no_deprovisioning_of_the_one_that_had_its_host_before() {
+        let observe = |index: &HostIndex, consumer: Option<(&str, &str)>, bound: DateTime<Utc>| {
+            let tenant = consumer.map(|(_, tenant)| tenant).unwrap_or_default();
+            let record = json!({ "claim": format!("{tenant}/c"), "cleaning": "metadata", "at": bound }).to_string();
+            let annotations = consumer.filter(|(kind, _)| *kind == "HostClaim");
+            let annotations = annotations.map(|_| json!({ "hostclaim.metal3.io/bond": record }));
+            let consumer = consumer.map(|(kind, tenant)| {
+                json!({ "kind": kind, "apiVersion": "metal3.io/v1alpha1", "name": "c", "namespace": tenant })
+            });
+            let host: BareMetalHost = serde_json::from_value(json!({
+                "metadata": { "name": "a", "namespace": "metal", "uid": "a", "annotations": annotations },
+                "spec": { "online": true, "consumerRef": consumer },
+                "status": { "operationalStatus": "OK", "errorMessage": "", "poweredOn": true, "errorCount": 0,
+                    "provisioning": { "state": "available", "ID": "", "image": { "url": "" } },
+                    "operationHistory": { "deprovision": { "start": at(60) } } },
+            }))
+            .unwrap();
+            let mut inner = index.0.lock();
+            inner.open_account(&key("a"), &host);
+            inner.record_deprovisioning(&key("a"), &host, at(60));
+        };
+        let spent = |index: &HostIndex, account: &str| {
+            let inner = index.0.lock();
+            inner.recent(account, &budget(), at(61))
+        };
+        let index = HostIndex::default();
+        observe(&index, Some(("HostClaim", "loud")), at(0));
+        observe(&index, None, at(0));
+        observe(&index, Some(("HostClaim", "quiet")), at(61));
+        observe(&index, Some(("Metal3Machine", "metal")), at(61));
+        let accounts = ["metal/loud", "metal/quiet", "metal"];
+        assert_eq!(accounts.map(|account| spent(&index, account)), [1, 0, 0]);
+        assert_eq!(
+            index.0.lock().account(&key("a")),
+            "metal",
+            "the machine pays from now on"
+        );
+        let restarted = HostIndex::default();
+        observe(&restarted, Some(("HostClaim", "quiet")), at(61));
+        assert_eq!(accounts.map(|account| spent(&restarted, account)), [0, 0, 1]);
     }
 
     #[test]

@@ -87,6 +87,8 @@ pub struct Parts {
     pub builds_agent_images: bool,
     /// Whether switches are configured, so that their kind is served.
     pub serves_switches: bool,
+    /// Whether HostClaims and their policies are served.
+    pub serves_claims: bool,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The event recorder.
@@ -122,6 +124,7 @@ pub fn controllers(parts: Parts, writer: &Writer<UnservedKinds>) -> Running {
             events: parts.events,
             builds_agent_images: parts.builds_agent_images,
             serves_switches: parts.serves_switches,
+            serves_claims: parts.serves_claims,
         },
         caches,
     }

@@ -35,6 +35,7 @@ pub(super) struct Report {
     pub(super) events: EventRecorder,
     pub(super) builds_agent_images: bool,
     pub(super) serves_switches: bool,
+    pub(super) serves_claims: bool,
 }
 
 impl Report {
@@ -44,8 +45,10 @@ impl Report {
             if !self.serves_switches {
                 self.listed::<BareMetalSwitch>().await;
             }
-            self.listed::<HostClaim>().await;
-            self.listed::<HostDeployPolicy>().await;
+            if !self.serves_claims {
+                self.listed::<HostClaim>().await;
+                self.listed::<HostDeployPolicy>().await;
+            }
             self.listed::<HostNetworkAttachment>().await;
         };
         futures::join!(listed, async {

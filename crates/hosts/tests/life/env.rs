@@ -55,6 +55,10 @@ pub(crate) struct Setup {
     pub(crate) agent_images: Option<Ramdisks>,
     /// Where switches are written; the controller of switches runs, too.
     pub(crate) switches: Option<switches::Outputs>,
+    /// Whether the controller of HostClaims runs, too.
+    pub(crate) claims: bool,
+    /// The only namespace that the program watches.
+    pub(crate) only: Option<&'static str>,
     /// Whether a node with the name of the host alone is the host's.
     pub(crate) plain_node_names: bool,
     /// How far the clock of Ironic is ahead.
@@ -75,6 +79,8 @@ impl Default for Setup {
             data_images: false,
             agent_images: None,
             switches: None,
+            claims: false,
+            only: None,
             plain_node_names: false,
             ironic_ahead: TimeDelta::zero(),
             others: Vec::new(),
@@ -186,6 +192,8 @@ impl TestEnv {
             data_images: setup.data_images,
             agent_images: setup.agent_images,
             switches: setup.switches,
+            claims: setup.claims,
+            only: setup.only,
             plain_node_names: setup.plain_node_names,
         };
         tasks.spawn(program.run(interceptor.kills(), cluster.crashes()));

@@ -8,6 +8,7 @@ mod audit;
 mod bios;
 mod busy;
 mod cases;
+mod claims;
 mod defects;
 mod deploy_steps;
 mod discs;

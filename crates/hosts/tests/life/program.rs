@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use metal3_domain::clock::Clock;
 use metal3_hosts::agent_image;
+use metal3_hosts::claims;
 use metal3_hosts::data_image;
 use metal3_hosts::ironics::{Ironics, USUAL_NAME};
 use metal3_hosts::live;
@@ -19,7 +20,7 @@ use metal3_ironic::endpoint::{Endpoint, Settings as IronicSettings};
 use metal3_runtime::events::{EventQueue, EventRecorder};
 use metal3_runtime::guard::{self, ForeignDeployment};
 use metal3_runtime::metrics::Metrics;
-use metal3_runtime::watch::WatchConfig;
+use metal3_runtime::watch::{Scope, WatchConfig};
 use metal3_runtime::write::{Mode, Writer};
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -46,6 +47,8 @@ pub(crate) struct Program {
     pub(crate) data_images: bool,
     pub(crate) agent_images: Option<Ramdisks>,
     pub(crate) switches: Option<switches::Outputs>,
+    pub(crate) claims: bool,
+    pub(crate) only: Option<&'static str>,
     pub(crate) plain_node_names: bool,
 }
 
@@ -87,6 +90,9 @@ impl Program {
         if let Some(ramdisks) = &self.agent_images {
             self.start_agent_images(&mut tasks, &caches, ramdisks.clone());
         }
+        if self.claims {
+            self.start_claims(&mut tasks, (&caches, of_switches.clone()), events.clone());
+        }
         if let Some(switches) = of_switches {
             self.start_switches(&mut tasks, &caches, switches);
         }
@@ -110,7 +116,7 @@ impl Program {
             false => Mode::Perform,
         };
         let running = controller(parts, Writer::new(self.client.clone(), mode));
-        let watch_config = WatchConfig::everywhere(&self.client, &self.clock, &stop);
+        let watch_config = self.watch_config(&stop);
         let watches = match self.agent_images.is_some() {
             true => caches.watches_with_agent_images(&watch_config),
             false => caches.watches(&watch_config),
@@ -120,6 +126,18 @@ impl Program {
         }
         tasks.spawn(running.run(stop));
         tasks
+    }
+
+    /// What the program watches.
+    fn watch_config(&self, stop: &CancellationToken) -> WatchConfig {
+        let everywhere = WatchConfig::everywhere(&self.client, &self.clock, stop);
+        match self.only {
+            Some(only) => WatchConfig {
+                scope: Scope::namespace(only),
+                ..everywhere
+            },
+            None => everywhere,
+        }
     }
 
     /// The clients of the configured Ironics.
@@ -200,6 +218,33 @@ impl Program {
         });
     }
 
+    fn start_claims(
+        &self,
+        tasks: &mut JoinSet<()>,
+        (of_hosts, switches): (&Caches, Option<switches::SecretsOfSwitches>),
+        events: EventRecorder,
+    ) {
+        let (caches, stop) = (claims::Caches::default(), CancellationToken::new());
+        let parts = claims::Parts {
+            client: self.client.clone(),
+            caches: caches.clone(),
+            only: self.only.map(str::to_owned),
+            of_hosts: of_hosts.clone(),
+            switches,
+            clock: Arc::clone(&self.clock),
+            events,
+            metrics: Metrics::new(),
+        };
+        let controllers = claims::controllers(parts, Writer::new(self.client.clone(), Mode::Perform));
+        let watches = caches.watches(&self.watch_config(&stop), self.only.is_none());
+        for task in watches.into_tasks() {
+            tasks.spawn(task);
+        }
+        tasks.spawn(async move {
+            controllers.run(stop).await;
+        });
+    }
+
     fn start_data_images(&self, tasks: &mut JoinSet<()>, of_hosts: &Caches, ironics: Ironics, events: EventRecorder) {
         let parts = data_image::Parts {
             of_hosts: of_hosts.clone(),
@@ -262,6 +307,7 @@ impl Program {
             plain_node_names: self.plain_node_names,
             builds_agent_images: self.agent_images.is_some(),
             serves_switches: self.switches.is_some(),
+            serves_claims: self.claims,
             clock: Arc::clone(&self.clock),
             events,
             metrics: Metrics::new(),

@@ -177,7 +177,7 @@ async fn objects_without_controller_are_reported_once_at_the_start() {
     sleep(MINUTES).await;
     let events = env.events();
     for text in [
-        "no controller of this program serves a HostDeployPolicy, and 3 exist",
+        "no controller serves a HostDeployPolicy without --hostclaims, and 3 exist",
         "no controller of this program serves a PreprovisioningImage, and one exists",
     ] {
         assert_eq!(events.matches(text).count(), 1, "{text}: {events}");

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use metal3_api::kind::Kind as _;
 use metal3_api::metal3::names::GROUP;
-use metal3_api::metal3::v1alpha1::{BareMetalHost, BareMetalSwitch};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, BareMetalSwitch, HostClaim, HostDeployPolicy};
 use metal3_grants::Admission;
 use metal3_hosts::agent_image::{self, ImageReconciler};
+use metal3_hosts::claims::{Caches as ClaimCaches, Controllers};
 use metal3_hosts::data_image;
 use metal3_hosts::ironic_resource;
 use metal3_hosts::needs::{AgentImages, DataImages, Hosts, Subscriptions, Switches, UnservedKinds};
@@ -29,7 +30,7 @@ use metal3_webhooks::related_objects::{Decision, Observation, RelatedObjects};
 use metal3_webhooks::table::HOSTS;
 use tokio_util::sync::CancellationToken;
 
-use super::{EVENTS, Product, Running, Task, WriteAccess, other_namespace};
+use super::{EVENTS, Product, Running, Task, WriteAccess, claims, other_namespace};
 use crate::drain_events::run_then_drain;
 use crate::error::RunError;
 use crate::hosts_config::HostsConfig;
@@ -73,6 +74,10 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
         Some(_) => watches.chain(others.switches.watches(&watch_config)),
         None => watches,
     };
+    let watches = match claims::watches(session, &others.claims, &watch_config, only.as_deref()) {
+        Some(of_claims) => watches.chain(of_claims),
+        None => watches,
+    };
     let serves_switches = metal.switches.is_some();
     let task = controllers(session, (caches, others), write_access, metal);
     let reviewed_by = ReviewedBy {
@@ -80,6 +85,7 @@ fn begin(session: &Session, write_access: WriteAccess) -> Result<Running, RunErr
         destinations: session.destinations(),
         hosts: KnownHosts { known, only },
         serves_switches,
+        serves_claims: session.options.serves_claims,
     };
     Ok(Running {
         related_objects: Arc::new(reviewed_by),
@@ -94,6 +100,7 @@ struct OtherCaches {
     switches: switches::Caches,
     unserved: unserved::Caches,
     ironics: ironic_resource::AllCaches,
+    claims: ClaimCaches,
 }
 
 /// The rights of users and the allowed destinations, for the webhook of hosts. A replica that does not lead reviews them
@@ -104,6 +111,8 @@ struct ReviewedBy {
     hosts: KnownHosts,
     /// Whether switches are configured (`IRONIC_NETWORKING_ENABLED`).
     serves_switches: bool,
+    /// Whether HostClaims are served (`--hostclaims`).
+    serves_claims: bool,
 }
 
 /// The hosts, for the webhook of attachments.
@@ -137,7 +146,8 @@ impl RelatedObjects for ReviewedBy {
     }
 
     fn serves(&self, kind: &str) -> bool {
-        self.serves_switches && kind == BareMetalSwitch::KIND
+        let is_of_claims = kind == HostClaim::KIND || kind == HostDeployPolicy::KIND;
+        (self.serves_switches && kind == BareMetalSwitch::KIND) || (self.serves_claims && is_of_claims)
     }
 
     fn may<'a>(&'a self, question: &'a AccessQuestion) -> Decision<'a> {
@@ -197,6 +207,12 @@ fn secrets_of_switches(metal: &HostsConfig, caches: &switches::Caches) -> Option
 async fn run_if_any<C: Reconciler>(controller: Option<Controller<C>>, stop: CancellationToken) {
     if let Some(controller) = controller {
         controller.run(stop).await;
+    }
+}
+
+async fn run_claims(controllers: Option<Controllers>, stop: CancellationToken) {
+    if let Some(controllers) = controllers {
+        controllers.run(stop).await;
     }
 }
 
@@ -262,6 +278,7 @@ fn unserved_parts(
         plain_node_names: metal.settings.plain_node_names,
         builds_agent_images: metal.settings.builds_agent_images,
         serves_switches: metal.switches.is_some(),
+        serves_claims: session.options.serves_claims,
         clock: Arc::clone(&session.clock),
         events,
         metrics: session.metrics.clone(),
@@ -292,6 +309,14 @@ fn controllers(
 ) -> Task {
     let (events, inbox) = EventRecorder::bounded(EVENTS);
     let writer: Writer<Hosts> = Writer::new(write_access.client.clone(), session.mode());
+    let its_secrets = secrets_of_switches(&metal, &others.switches);
+    let of_claims = claims::controllers(
+        (session, &metal),
+        (&caches, others.claims),
+        &write_access,
+        its_secrets,
+        &events,
+    );
     let its_caches = (others.subscriptions, &others.switches);
     let of_subscriptions = subscription_parts(session, (&caches, its_caches), &write_access, &metal, events.clone());
     let of_data_images = data_image_parts(session, &caches, &write_access, &metal, events.clone());
@@ -334,9 +359,10 @@ fn controllers(
             subscriptions.run(stop.clone()),
             data_images.run(stop.clone()),
         );
-        let of_images = futures::future::join(
+        let of_images = futures::future::join3(
             run_if_any(agent_images, stop.clone()),
             run_if_any(of_switches, stop.clone()),
+            run_claims(of_claims, stop.clone()),
         );
         let follow_ironic = follow_all(of_ironics, stop.clone());
         let work = futures::future::join4(of_hosts, of_images, follow_ironic, unserved.run(stop));

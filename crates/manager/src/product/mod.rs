@@ -1,6 +1,7 @@
 //! The interface between the manager and a product: its requirements, and how it is built.
 
 mod capm3;
+mod claims;
 mod hosts;
 mod ipam;
 

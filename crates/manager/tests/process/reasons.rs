@@ -24,6 +24,7 @@ fn declared(area: Area) -> Vec<&'static [Reason]> {
         Area::Subscriptions => vec![hosts::subscription_reason::ALL],
         Area::DataImages => vec![hosts::disc_reason::ALL],
         Area::Switches => vec![hosts::switch_reason::ALL],
+        Area::Claims => vec![hosts::claim_reason::ALL],
         Area::Unserved => vec![hosts::unserved_reason::ALL],
         Area::Addresses => vec![metal3_ipam::names::reason::ALL],
         Area::Process => vec![notice::ALL],

@@ -57,13 +57,12 @@ fn settings_of_a_go_manager_are_printed_as_those_of_this_program_each_missing_on
     let text = render(&report);
     for line in [
         "Settings of sys/baremetal-operator-controller-manager for this program:\n",
-        r#"    args: ["--controllers=hosts", "--leader-elect", "--controller-concurrency=4"]"#,
+        r#"    args: ["--controllers=hosts", "--leader-elect", "--controller-concurrency=4", "--hostclaims"]"#,
         r#"    IRONIC_ENDPOINT: "https://***@ironic:6385"    # from ConfigMap ironic"#,
         "    # LEASE_DURATION_SECONDS: keep the reference to Secret timings\n",
         "    # DEPLOY_*: keep the reference to Secret images\n",
         "    # without --ironic=https://***@ironic:6385: ",
         "    # POD_NAMESPACE: keep the reference to the field metadata.namespace of the Pod\n",
-        "    # without --hostclaims: --hostclaims: is a flag of the controllers hosts: HostClaims are not served",
         "    # without CAPM3_FAST_TRACK: no controller of this program reads it\n",
         "    # without IRONIC_SKIP_CLIENT_SAN_VERIFY: verification is complete\n",
         "    # without WORKERS: no controller of this program reads it\n",
@@ -178,8 +177,13 @@ fn rights_that_the_account_of_a_go_manager_lacks_are_named() {
 
 #[test]
 fn kinds_that_have_no_controller_here_stop_no_switch_unless_something_waits_for_them() {
+    assert_one(
+        forward::<HostDeployPolicy>(json!({ "spec": {} })),
+        "HostDeployPolicy",
+        Decision::Go,
+        "it is served with --hostclaims only",
+    );
     for (facts, kind) in [
-        (forward::<HostDeployPolicy>(json!({ "spec": {} })), "HostDeployPolicy"),
         (
             forward::<HostNetworkAttachment>(json!({ "spec": {} })),
             "HostNetworkAttachment",

@@ -34,11 +34,13 @@ const SOURCES: [&str; 10] = [
 ];
 /// Folder of the program, the only one that reads environment variables.
 const PROGRAM: &str = "crates/manager/src";
-/// Texts that look like keys and are values, types or finalizers.
-const NO_KEYS: [&str; 9] = [
+/// Texts that look like keys and are values, types (also of Secrets) or finalizers.
+const NO_KEYS: [&str; 11] = [
     "baremetalhost.metal3.io/preprovisioningImage",
     "infrastructure.cluster.x-k8s.io/endpoint-taken",
     "infrastructure.cluster.x-k8s.io/secret",
+    "kubernetes.io/dockerconfigjson",
+    "kubernetes.io/service-account-token",
     "ipam-metal3",
     "metal3-rs",
     "metal3.io/capm3",

@@ -139,7 +139,25 @@ fn roles(layout: &Layout, certificates: CertificateSource) -> Vec<Value> {
             ),
         ]);
     }
+    documents.extend(
+        layout
+            .parts()
+            .filter_map(|part| part.unbound)
+            .map(|(role, grants)| unbound(layout, role, &grants())),
+    );
     documents
+}
+
+/// A role that the administrator binds with the flag that needs it.
+fn unbound(layout: &Layout, role: &str, grants: &[(Scope, BTreeSet<Permission>)]) -> Value {
+    let rules: Vec<Value> = grants.iter().flat_map(|(_, needs)| rules(needs, &[])).collect();
+    cluster_object(
+        layout,
+        RBAC,
+        "ClusterRole",
+        &layout.suite.named(role),
+        json!({ "rules": rules }),
+    )
 }
 
 pub(super) fn binding(layout: &Layout, role_kind: &str, role: &str) -> Value {

@@ -62,13 +62,19 @@ pub(super) struct Part {
     pub(super) grants: fn() -> Vec<(Scope, BTreeSet<Permission>)>,
     /// Whether it creates Secrets with data for machines.
     pub(super) creates_data: bool,
+    /// Further permissions, for a flag that is off by default: a ClusterRole that is bound to no account.
+    pub(super) unbound: Option<Unbound>,
 }
+
+/// Name of a ClusterRole, without the prefix, and its permissions.
+pub(super) type Unbound = (&'static str, fn() -> Vec<(Scope, BTreeSet<Permission>)>);
 
 const fn part(role: &'static str, grants: fn() -> Vec<(Scope, BTreeSet<Permission>)>) -> Part {
     Part {
         role,
         grants,
         creates_data: false,
+        unbound: None,
     }
 }
 
@@ -175,7 +181,10 @@ pub(super) const HOSTS: Layout = Layout {
     )),
     secrets: IRONIC_SECRETS,
     aggregated_by: None,
-    parts: &[part("manager-role", grants::hosts)],
+    parts: &[Part {
+        unbound: Some(("hostclaims-role", grants::claims)),
+        ..part("manager-role", grants::hosts)
+    }],
     left_out: WHOLE,
     is_namespaced: false,
     observes: false,
@@ -220,7 +229,10 @@ pub(super) const ALL_IN_ONE: Layout = Layout {
             creates_data: true,
             ..part("capm3-manager-role", grants::capm3)
         },
-        part("hosts-manager-role", grants::hosts),
+        Part {
+            unbound: Some(("hostclaims-role", grants::claims)),
+            ..part("hosts-manager-role", grants::hosts)
+        },
     ],
     left_out: WHOLE,
     is_namespaced: false,

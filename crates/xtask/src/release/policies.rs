@@ -93,9 +93,21 @@ fn is_of_cluster(object: &str) -> String {
     )
 }
 
+/// Whether a Secret is the copy for a HostClaim that a host controls.
+fn is_of_claim(object: &str) -> String {
+    format!(
+        "{object}.metadata.name.matches('[.]claim-(user-data|network-data|meta-data|registry-login)$') && \
+         {object}.type in ['Opaque', 'kubernetes.io/dockerconfigjson'] && has({object}.metadata.ownerReferences) && \
+         {object}.metadata.ownerReferences.exists(owner, owner.kind == '{}' && \
+         owner.apiVersion.startsWith('{}/') && has(owner.controller) && owner.controller)",
+        BareMetalHost::KIND,
+        BareMetalHost::GROUP,
+    )
+}
+
 /// A Secret that exists is labelled only: it keeps its owners, without which it could be deleted or become a rendered
-/// endpoint. New ones hold data of machines or a rendered endpoint, which is rendered again. The Secret with the
-/// certificates is its own.
+/// endpoint. New ones hold data of machines, a rendered endpoint, which is rendered again, or the copy for a HostClaim, which is
+/// emptied. The Secret with the certificates is its own.
 fn secrets(layout: &Layout) -> Policy {
     let (scope, namespace) = (layout.certificate_scope(), layout.suite.namespace);
     let own = format!(
@@ -112,6 +124,13 @@ fn secrets(layout: &Layout) -> Policy {
             format!("({}) || ({})", is_of_cluster("oldObject"), kept("data")),
         ),
         false => ("false".to_owned(), kept("data")),
+    };
+    let (new, content) = match layout.parts().any(|part| part.unbound.is_some()) {
+        true => (
+            format!("({new}) || ({})", is_of_claim("object")),
+            format!("{content} || ({})", is_of_claim("oldObject")),
+        ),
+        false => (new, content),
     };
     let changed = format!("{} && ({content})", same.join(" && "));
     Policy {

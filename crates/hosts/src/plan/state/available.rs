@@ -11,6 +11,7 @@ use super::volumes::{self, root_device_hints};
 use super::{bios, firmware};
 use crate::node::deployment::method;
 use crate::node::{Deployment, raid};
+use crate::plan::object::end_promise;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::{power, status, wait};
 
@@ -23,6 +24,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         return Ok(Decision::ChangeState(Trigger::External));
     }
     require_idle(planner, node)?;
+    end_promise(planner);
     status::clear_kind(&mut planner.draft.status, ErrorType::Preparation);
     // The image was removed during a service.
     status::end_service(&mut planner.draft.status);

@@ -1,7 +1,7 @@
 //! `deprovisioning`: what was deployed is removed, and the disks are cleaned as requested.
 
 use metal3_api::metal3::names::REBOOT_ANNOTATION;
-use metal3_api::metal3::v1alpha1::{AutomatedCleaningMode, ErrorType, Image};
+use metal3_api::metal3::v1alpha1::{ErrorType, Image};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
@@ -19,10 +19,11 @@ use super::shared::{
 use crate::action::{Count, Request};
 use crate::facts::NodeFreshness;
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, reason};
+use crate::node::registration::is_cleaned;
 use crate::node::{self, Deployment, raid};
 use crate::plan::deletion::{MAX_ATTEMPTS, failed_removals};
 use crate::plan::error::Failure;
-use crate::plan::object::remove_annotation;
+use crate::plan::object::{end_promise, remove_annotation};
 use crate::plan::ownership::has_no_other_instance;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::safety::{disruptive_transition, is_cancelled, require_ownership};
@@ -93,7 +94,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
 /// The live image that a machine still boots whose node Ironic lost, and that stays in its drive: the machine is not cleaned.
 fn left_live_image(planner: &Planner<'_>, node: &Node) -> Option<Deployment> {
     let host = planner.host();
-    let is_cleaned = host.spec.automated_cleaning_mode != Some(AutomatedCleaningMode::Disabled);
+    let is_cleaned = is_cleaned(host);
     // A removal that began is none that ended: Ironic may have lost the node before it emptied the drive.
     let is_lost = matches!(node.provision_state, S::Manageable | S::AdoptFailed);
     if is_cleaned || !is_lost {
@@ -280,8 +281,9 @@ fn done(planner: &mut Planner<'_>) -> Decision {
     remove_annotation(planner, CONFIRM_ANNOTATION);
     // Ironic ended that instance.
     remove_annotation(planner, FORMER_ANNOTATION);
+    end_promise(planner);
     let failed = planner.host().status.provisioning_fail_count > 0;
-    let is_cleaned = planner.host().spec.automated_cleaning_mode != Some(AutomatedCleaningMode::Disabled);
+    let is_cleaned = is_cleaned(planner.host());
     let cleaned = is_cleaned.then(|| raid::after_cleaning(planner.host()));
     let status = &mut planner.draft.status;
     status.provisioning.image = Image::default();

@@ -180,6 +180,50 @@ fn secrets_of_a_rendered_endpoint_are_written_and_no_secret_becomes_one() {
     assert!(!accepts(&layout::HOSTS, "secrets", &Value::Null, &of_cluster("eA==")));
 }
 
+/// The copy of a Secret for the host of a HostClaim, with `--hostclaims`.
+#[test]
+fn copies_for_claims_are_written_by_the_program_of_hosts_and_no_secret_becomes_one() {
+    let copy = |name: &str, controller: Value, content: &str| {
+        let mut secret = secret("metal", name, "Opaque", &json!({ "userData": content }));
+        secret["metadata"]["ownerReferences"] = json!([
+            { "apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost", "name": "h", "uid": "u", "controller": controller },
+        ]);
+        secret
+    };
+    let own = |content: &str| copy("h.claim-user-data", json!(true), content);
+    let login = |content: &str| copy("bmc", json!(true), content);
+    let plain = secret("metal", "h.claim-user-data", "Opaque", &json!({ "userData": "eA==" }));
+    for (write, old, new, accepted) in [
+        ("a new copy", Value::Null, own("eA=="), true),
+        ("other content", own("eA=="), own("eQ=="), true),
+        ("another name", Value::Null, login("eA=="), false),
+        ("content of another name", login("eA=="), login("eQ=="), false),
+        (
+            "an owner that is no controller",
+            Value::Null,
+            copy("h.claim-user-data", json!(false), "eA=="),
+            false,
+        ),
+        (
+            "content of a Secret without owner",
+            plain.clone(),
+            {
+                let mut changed = plain.clone();
+                changed["data"]["userData"] = "eQ==".into();
+                changed
+            },
+            false,
+        ),
+        ("a new owner", plain, own("eA=="), false),
+    ] {
+        assert_eq!(accepts(&layout::HOSTS, "secrets", &old, &new), accepted, "{write}");
+        assert!(
+            !accepted || !accepts(&layout::INFRASTRUCTURE, "secrets", &old, &new),
+            "{write}"
+        );
+    }
+}
+
 /// The names of the certificate Secrets are those of the program.
 #[test]
 fn the_own_secret_is_named_in_each_policy() {
