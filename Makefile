@@ -42,16 +42,17 @@ test: tools ## all tests and scripts, with a forecast, progress and one summary;
 	@echo "make test: unit, property and conformance tests, sweeps of faults, and the scripts of e2e/scenarios"
 	@cargo run --locked --bin run-tests -- --record $(CACHE)/test-times.tsv --estimate crates/proof/run-tests/estimate.tsv
 
-# STORIES, SWITCH_STORIES: FIRST-LAST; the first ones are in `make test`. HISTORIES: their number.
+# STORIES, SWITCH_STORIES, CLAIM_STORIES: FIRST-LAST; the first ones are in `make test`. HISTORIES: their number.
 STORIES ?= 200-2000
 SWITCH_STORIES ?= 30-600
+CLAIM_STORIES ?= 6-60
 HISTORIES ?= 2000
 .PHONY: test-long
 # Fails if the filter before it matches no test.
 ONE_TEST = awk '{ print; fflush() } /^test result: ok. [1-9]/ { found = 1 } END { exit !found }'
 test-long: .SHELLFLAGS = -o pipefail -c
-test-long: tools ## the generated runs that `make test` has a part of: stories of a host and of switches, histories of addresses (STORIES, SWITCH_STORIES, HISTORIES)
-	METAL3_HOSTS_STORIES=$(STORIES) METAL3_SWITCH_STORIES=$(SWITCH_STORIES) \
+test-long: tools ## the generated runs that `make test` has a part of: stories of a host, of switches and of claims, histories of addresses (STORIES, SWITCH_STORIES, CLAIM_STORIES, HISTORIES)
+	METAL3_HOSTS_STORIES=$(STORIES) METAL3_SWITCH_STORIES=$(SWITCH_STORIES) METAL3_CLAIM_STORIES=$(CLAIM_STORIES) \
 	  cargo test --workspace --locked --test life -- generated_stories | $(ONE_TEST)
 	IPAM_SEEDS=$(HISTORIES) cargo test --workspace --locked --lib -- no_random_history | $(ONE_TEST)
 

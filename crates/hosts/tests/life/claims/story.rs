@@ -25,7 +25,7 @@ use crate::seeds::{failures, range};
 /// Sequences of every test run.
 const SEQUENCES: u64 = 6;
 /// The number of sequences, if others than these are wanted: `FIRST-LAST`.
-const RANGE: &str = "METAL3_HOSTS_CLAIMS";
+const RANGE: &str = "METAL3_CLAIM_STORIES";
 const TENANTS: [&str; 2] = ["blue", "red"];
 const NAMES: [&str; 2] = ["a", "b"];
 const HOSTS: u32 = 2;
@@ -451,7 +451,7 @@ async fn run(seed: u64) -> Result<(), String> {
 }
 
 #[test]
-fn hosts_of_two_tenants_pass_on_clean_and_only_where_a_policy_permits() {
+fn generated_stories_of_two_tenants_pass_hosts_on_clean_and_only_where_a_policy_permits() {
     let failed = failures(range(RANGE, SEQUENCES), 1, |seed| {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
