@@ -4,13 +4,14 @@ use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 
 use super::*;
 
-/// A Metal3Cluster with three racks: one by selector, one by label, and one whose selector cannot be read.
+/// A Metal3Cluster with zones: by selectors, by label, and one whose selector cannot be read.
 fn racks() -> Metal3Cluster {
     let zones = json!([
         { "name": "a", "hostSelector": { "matchLabels": { "rack": "7" } }, "dataTemplate": { "name": "net-a" } },
         { "name": "b", "dataTemplate": { "name": "net-b" } },
         { "name": "bare", "hostSelector": { "inNamespace": "other" } },
         { "name": "odd", "hostSelector": { "matchExpressions": [{ "key": "rack", "operator": "about", "values": [] }] } },
+        { "name": "fast", "hostSelector": { "matchExpressions": [{ "key": "gpu", "operator": "in", "values": ["1"] }] } },
     ]);
     serde_json::from_value(json!({ "metadata": { "name": "edge" }, "spec": { "deploymentZones": zones } })).unwrap()
 }
@@ -24,6 +25,7 @@ fn zone_has_the_hosts_of_its_selector_or_those_with_its_name_in_their_label() {
     for (host, preferred, zone) in [
         (labelled("h", "rack", "7"), None, Some("a")),
         (labelled("h", key, "b"), None, Some("b")),
+        (labelled("h", "gpu", "1"), None, Some("fast")),
         // Its selector decides, not the label.
         (labelled("h", key, "a"), None, None),
         (labelled("h", key, "elsewhere"), None, None),
