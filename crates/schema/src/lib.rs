@@ -63,6 +63,10 @@ pub use crate::crd::{Column, Conversion, CrdError, CustomResource, Scale, Versio
 pub use crate::error::{Cause, FieldError, invalid_message};
 pub use crate::fields::{Changes, Element, FieldSet, FieldSetError};
 pub use crate::model::Schema;
+pub use crate::names::{
+    key_violations as label_key_violations, kind_violations, label_violations, subdomain_violations,
+    value_violations as label_value_violations,
+};
 pub use crate::object_meta::{Scope, metadata_errors, metadata_update_errors};
 pub use crate::parse::SchemaError;
 

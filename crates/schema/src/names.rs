@@ -82,7 +82,8 @@ fn too_long(text: &str, limit: usize, unit: &str) -> Option<String> {
 }
 
 /// A namespace's name.
-pub(crate) fn label_violations(text: &str) -> Vec<String> {
+#[must_use]
+pub fn label_violations(text: &str) -> Vec<String> {
     let shape = NAME_LABEL.violation(text).map(|violation| {
         let only_dots = SUBDOMAIN.regex.is_match(text);
         if only_dots {
@@ -98,7 +99,8 @@ pub(crate) fn label_violations(text: &str) -> Vec<String> {
 }
 
 /// An object's name.
-pub(crate) fn subdomain_violations(text: &str) -> Vec<String> {
+#[must_use]
+pub fn subdomain_violations(text: &str) -> Vec<String> {
     [too_long(text, 253, "characters"), SUBDOMAIN.violation(text)]
         .into_iter()
         .flatten()
@@ -119,7 +121,8 @@ pub(crate) fn subdomain_prefix_violations(text: &str) -> Vec<String> {
 }
 
 /// A kind, in lower case.
-pub(crate) fn kind_violations(text: &str) -> Vec<String> {
+#[must_use]
+pub fn kind_violations(text: &str) -> Vec<String> {
     [too_long(text, 63, "characters"), KIND.violation(text)]
         .into_iter()
         .flatten()
@@ -127,7 +130,8 @@ pub(crate) fn kind_violations(text: &str) -> Vec<String> {
 }
 
 /// The key of a label, an annotation or a finalizer: an optional domain, a slash, a name.
-pub(crate) fn key_violations(text: &str) -> Vec<String> {
+#[must_use]
+pub fn key_violations(text: &str) -> Vec<String> {
     let mut violations = Vec::new();
     let name = match text.split('/').collect::<Vec<_>>().as_slice() {
         [name] => *name,
@@ -158,7 +162,8 @@ pub(crate) fn key_violations(text: &str) -> Vec<String> {
 }
 
 /// The value of a label.
-pub(crate) fn value_violations(text: &str) -> Vec<String> {
+#[must_use]
+pub fn value_violations(text: &str) -> Vec<String> {
     [too_long(text, 63, "bytes"), VALUE.violation(text)]
         .into_iter()
         .flatten()

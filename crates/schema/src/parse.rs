@@ -11,6 +11,7 @@ mod keywords;
 use serde_json::Value;
 
 use crate::format::Format;
+use crate::golang;
 use crate::model::{Additional, Limits, ListType, MapType, Pattern, Rule, Schema};
 use crate::pattern;
 use crate::program::Program;
@@ -191,6 +192,21 @@ impl Keywords<'_> {
     }
 }
 
+/// A rule as the API server prints it.
+fn shown(rule: &serde_json::Map<String, Value>) -> String {
+    let text = |name: &str| golang::quote(rule.get(name).and_then(Value::as_str).unwrap_or_default());
+    let or_null = |name: &str| rule.get(name).map_or_else(|| "null".to_owned(), Value::to_string);
+    format!(
+        "{{\"Rule\":{},\"Message\":{},\"MessageExpression\":{},\"Reason\":{},\"FieldPath\":{},\"OptionalOldSelf\":{}}}",
+        text("rule"),
+        text("message"),
+        text("messageExpression"),
+        or_null("reason"),
+        text("fieldPath"),
+        or_null("optionalOldSelf")
+    )
+}
+
 fn read_rule(value: &Value, at: &ValuePath<'_>, depth: usize) -> Parsed<Rule> {
     let map = value.as_object().ok_or_else(|| malformed(at, "a rule"))?;
     let keywords = Keywords { map, at, depth };
@@ -213,6 +229,7 @@ fn read_rule(value: &Value, at: &ValuePath<'_>, depth: usize) -> Parsed<Rule> {
         let fault = |problem| SchemaError::Rule {
             at: place(&at.field(keyword)),
             rule: source.to_owned(),
+            shown: shown(map),
             problem,
         };
         Program::compile(source).map_err(fault)

@@ -25,6 +25,8 @@ pub enum SchemaError {
         at: String,
         /// The allowed content.
         expected: String,
+        /// The text that was found, if it is one.
+        found: Option<String>,
     },
     /// A regular expression that does not compile.
     #[error("{at}: `{pattern}` is not a regular expression (RE2 syntax): {problem}")]
@@ -43,6 +45,8 @@ pub enum SchemaError {
         at: String,
         /// The expression.
         rule: String,
+        /// The whole rule as the API server prints it.
+        shown: String,
         /// The error of the compiler.
         problem: String,
     },
@@ -68,5 +72,6 @@ pub(super) fn malformed(at: &ValuePath<'_>, expected: &str) -> SchemaError {
     SchemaError::Malformed {
         at: place(at),
         expected: expected.into(),
+        found: None,
     }
 }

@@ -174,7 +174,12 @@ impl<'a> Keywords<'a> {
         if self.get("type") == Some(&Value::String(String::new())) {
             return Ok(None);
         }
-        self.choice("type", &Type::ALL.map(|ty| (ty.name(), ty)))
+        let found = self.get("type").and_then(Value::as_str).map(str::to_owned);
+        let chosen = self.choice("type", &Type::ALL.map(|ty| (ty.name(), ty)));
+        chosen.map_err(|error| match error {
+            SchemaError::Malformed { at, expected, .. } => SchemaError::Malformed { at, expected, found },
+            other => other,
+        })
     }
 
     pub(super) fn preserve_unknown(&self) -> Parsed<bool> {

@@ -27,7 +27,7 @@ pub use cluster_api::cluster_api;
 pub use http::HttpServer;
 pub use service::ClientService;
 pub use store::{
-    Access, Admission, Convert, Denial, May, Mutate, Operation, Refusal, Request, TAKEN_AS_GIVEN, Target, Validate,
-    Verb,
+    Access, Admission, Convert, Denial, Identity, May, Mutate, Operation, Refusal, Request, TAKEN_AS_GIVEN, Target,
+    Validate, Verb,
 };
 pub use time::TokioClock;

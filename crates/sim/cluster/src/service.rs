@@ -12,8 +12,11 @@ use metal3_sim_faults::{Call, Fault};
 use serde_json::Value;
 
 use crate::cluster::Cluster;
-use crate::store::{Answer, GROUPS_MEDIA_TYPE, Refusal, Request, Target};
+use crate::store::{Answer, GROUPS_MEDIA_TYPE, Identity, Refusal, Request, Target};
 use crate::stream::{Body, StreamFaults, events};
+
+/// The media type of a text.
+const PLAIN: &str = "text/plain; charset=utf-8";
 
 type Response = ::http::Response<Body>;
 
@@ -83,7 +86,8 @@ impl ClientService {
         Ok(match answer {
             Ok(Answer::Document { code, body, warnings }) => document(code, &body, &warnings),
             Ok(Answer::Groups(groups)) => response(200, GROUPS_MEDIA_TYPE, text(groups.to_string())),
-            Ok(Answer::Text(plain)) => response(200, "text/plain", text(plain.to_owned())),
+            Ok(Answer::Text("")) => response(200, "text/plain", text(String::new())),
+            Ok(Answer::Text(plain)) => response(200, PLAIN, text(plain.to_owned())),
             Ok(Answer::Watch(watch)) => response(
                 200,
                 "application/json",
@@ -122,6 +126,9 @@ fn conflict(request: &Request, resource: &str) -> Refusal {
 }
 
 fn refused(refusal: &Refusal) -> Response {
+    if refusal.is_plain() {
+        return response(refusal.code, PLAIN, text(format!("{}\n", refusal.message)));
+    }
     let mut response = document(refusal.code, &refusal.status(), &[]);
     if let Some(seconds) = refusal.retry_after() {
         response
@@ -159,6 +166,7 @@ fn request(parts: &::http::request::Parts, body: &Bytes, user: &str) -> Request 
         let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
         value.unwrap_or_default().to_owned()
     };
+    let impersonated = Some(header(IMPERSONATED)).filter(|user| !user.is_empty());
     Request {
         method: parts.method.as_str().to_owned(),
         path: decoded(parts.uri.path(), false),
@@ -166,9 +174,28 @@ fn request(parts: &::http::request::Parts, body: &Bytes, user: &str) -> Request 
         content_type: header(::http::header::CONTENT_TYPE),
         accept: header(::http::header::ACCEPT),
         agent: header(::http::header::USER_AGENT),
-        user: user.to_owned(),
+        user: impersonated.clone().unwrap_or_else(|| user.to_owned()),
+        identity: impersonated.map(|user| identity(&parts.headers, &user)),
         body: body.to_vec(),
     }
+}
+
+const IMPERSONATED: ::http::HeaderName = ::http::HeaderName::from_static("impersonate-user");
+
+/// Who a client impersonates.
+fn identity(headers: &::http::HeaderMap, user: &str) -> Identity {
+    let all = |name: &str| {
+        headers
+            .get_all(name)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .map(str::to_owned)
+    };
+    Identity::of(
+        user,
+        all("impersonate-group").collect(),
+        all("impersonate-uid").next().unwrap_or_default(),
+    )
 }
 
 fn query(text: &str) -> BTreeMap<String, String> {

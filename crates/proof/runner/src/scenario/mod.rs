@@ -138,11 +138,17 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     Ok(failed == 0 && explained.is_complete())
 }
 
-/// Runs a scenario once, or twice with a comparison.
+/// Runs a scenario once, or twice at the same time with a comparison.
 fn play(scenario: &Scenario, files: Files<'_>, options: RunOptions, twice: bool) -> Result<Run> {
-    let first = run::run(scenario, files, options)?;
-    if twice {
-        let second = run::run(scenario, files, options).context("second run")?;
+    let play = || run::run(scenario, files, options);
+    let (first, second) = std::thread::scope(|scope| {
+        let second = twice.then(|| scope.spawn(play));
+        (play(), second.map(std::thread::ScopedJoinHandle::join))
+    });
+    let first = first?;
+    if let Some(second) = second {
+        let second = second.map_err(|_| anyhow::anyhow!("the second run panicked"))?;
+        let second = second.context("second run")?;
         if let Some(first_difference) = first.journal.first_difference(&second.journal) {
             anyhow::bail!("two runs of one seed differ at {first_difference}");
         }

@@ -8,6 +8,7 @@ use super::create::{Draft, deprecation};
 use super::managed_fields::{Applied, FieldTracker};
 use super::metadata::{normalize_type, with_separate_metadata};
 use super::object;
+use super::openapi::Decoder;
 use super::options::WriteOptions;
 use super::refusal::Refusal;
 use super::request::Call;
@@ -123,8 +124,12 @@ fn set_last_applied(object: &mut Value, config: &Value) {
 fn normalized(call: &Call<'_>, object: Value, config: &Value) -> Result<(Value, Vec<String>), Refusal> {
     let mut object = normalize_type(call, object)?;
     if !call.kind.is_custom() {
-        let shape = call.version().and_then(|version| version.shape.as_deref());
-        builtin::decode(shape, &call.kind.kind, &mut object).map_err(|why| {
+        let version = call.version();
+        if let Some(shape) = version.and_then(|version| version.shape.as_deref()) {
+            with_separate_metadata(&mut object, |object| shape.default(object));
+        }
+        let typed = version.and_then(|version| version.typed.as_deref());
+        builtin::decode(typed, Decoder::Converted, &call.kind.kind, &mut object).map_err(|why| {
             let qualified = call.kind.qualified(&call.target.version);
             let (namespace, name) = (object::text(config, "namespace"), object::text(config, "name"));
             let bytes = if why.contains("base64") {

@@ -5,9 +5,11 @@ use serde_json::Value;
 
 use super::builtin;
 use super::discovery::priority;
+use super::golang::printed;
 use super::managed_fields::{Managers, StoredManagers};
 use super::metadata::{generated_name, read_body, timestamp, uid, with_separate_metadata};
 use super::object;
+use super::openapi::Decoder;
 use super::options::{FieldValidation, WriteOptions};
 use super::refusal::Refusal;
 use super::request::{Call, Verb};
@@ -70,7 +72,8 @@ impl Store {
             mut warnings,
             given_version,
         } = draft;
-        if call.has_status() {
+        // A Node may bring its status.
+        if call.has_status() && (call.kind.is_custom() || call.kind.kind != "Node") {
             object::as_map(&mut body).remove("status");
         }
         self.check_namespace(call, &body)?;
@@ -84,6 +87,7 @@ impl Store {
                 "resourceVersion should not be set on objects to be created",
             ));
         }
+        warnings.extend(finalizer_warnings(call, None, &body));
         let key: ObjectKey = (call.target.namespace.clone(), object::text(&body, "name").to_owned());
         if let Some(stored) = self.stored(&call.kind, &key) {
             let mut refusal = Refusal::already_exists(&call.kind, &key.1);
@@ -98,6 +102,7 @@ impl Store {
             body
         } else {
             let stored = self.to_storage(&call.kind, &body)?;
+            check_size(&stored)?;
             let stored = self.commit_with_managers(&call.kind, &key, stored, stored_managers);
             self.after_write(&call.kind, &key);
             self.shown(&call.kind, &stored, &call.target.version)?
@@ -129,7 +134,12 @@ impl Store {
         });
         let unknown_metadata = builtin::prune_metadata(body);
         if !call.kind.is_custom() {
-            builtin::decode(shape, &call.kind.kind, body).map_err(|why| undecodable(call, body, &why))?;
+            let typed = version.and_then(|version| version.typed.as_deref());
+            let decoder = match strategic_patch(call) {
+                Some(_) => Decoder::Converted,
+                None => Decoder::Json,
+            };
+            builtin::decode(typed, decoder, &call.kind.kind, body).map_err(|why| undecodable(call, body, &why))?;
         }
         let mut unknown: Vec<String> = unknown.into_iter().flatten().collect();
         unknown.extend(unknown_metadata);
@@ -200,7 +210,7 @@ impl Store {
             Scope::Cluster
         };
         let mut errors = metadata_errors(body, scope);
-        if call.kind.kind == "Namespace" && !call.kind.is_custom() {
+        if matches!(call.kind.kind.as_str(), "Namespace" | "Service") && !call.kind.is_custom() {
             builtin::check_label(object::text(body, "name"), &mut errors);
         }
         if call.kind.group == RBAC_GROUP && is_path_segment(object::text(body, "name")) {
@@ -225,12 +235,31 @@ fn is_path_segment(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '%'])
 }
 
+/// The document of a strategic merge patch.
+fn strategic_patch(call: &Call<'_>) -> Option<Value> {
+    let is_strategic = call
+        .request
+        .content_type
+        .starts_with("application/strategic-merge-patch+json");
+    (is_strategic && call.verb == Verb::Patch).then(|| serde_json::from_slice(&call.request.body).unwrap_or_default())
+}
+
 /// The error for a body that does not decode as its built-in kind. The error of a patch quotes the whole object.
 fn undecodable(call: &Call<'_>, body: &Value, why: &str) -> Refusal {
     if call.verb != Verb::Patch {
         return unreadable(call, why);
     }
-    Refusal::invalid("", "", "", &[FieldError::invalid("patch", body.to_string(), why)])
+    let (quoted, bytes) = match strategic_patch(call) {
+        Some(patch) => (printed(&patch), why.contains("base64")),
+        None => (body.to_string(), false),
+    };
+    let prefix = if bytes { "error decoding from json: " } else { "" };
+    Refusal::invalid(
+        "",
+        "",
+        "",
+        &[FieldError::invalid("patch", quoted, format!("{prefix}{why}"))],
+    )
 }
 
 fn unreadable(call: &Call<'_>, why: &str) -> Refusal {
@@ -241,10 +270,56 @@ fn unreadable(call: &Call<'_>, why: &str) -> Refusal {
     ))
 }
 
+/// The most bytes of a stored object.
+const LARGEST: usize = 3 << 19;
+
+/// Rejects an object that is too large to be stored.
+pub(super) fn check_size(object: &Value) -> Result<(), Refusal> {
+    if size(object) > LARGEST {
+        return Err(Refusal::internal("etcdserver: request is too large"));
+    }
+    Ok(())
+}
+
+/// The bytes of a document, about.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+        Value::String(text) => text.len().saturating_add(3),
+        Value::Array(items) => items.iter().map(size).sum(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| name.len().saturating_add(4).saturating_add(size(value)))
+            .sum(),
+    }
+}
+
+/// Warnings of new finalizers of custom kinds that have no path.
+pub(super) fn finalizer_warnings(call: &Call<'_>, old: Option<&Value>, new: &Value) -> Vec<String> {
+    if !call.kind.is_custom() || !object::has_finalizers(new) {
+        return Vec::new();
+    }
+    let known = old.map(object::finalizers).unwrap_or_default();
+    let added = object::finalizers(new).into_iter().filter(|name| !known.contains(name));
+    let pathless =
+        added.filter(|name| !name.contains('/') && !["foregroundDeletion", "orphan"].contains(&name.as_str()));
+    pathless
+        .map(|name| {
+            format!(
+                "metadata.finalizers: {name:?}: prefer a domain-qualified finalizer name including a path (/) to avoid \
+                 accidental conflicts with other finalizer writers"
+            )
+        })
+        .collect()
+}
+
 /// The warning of every request in a deprecated version, with the newest version that is not.
 pub(super) fn deprecation(call: &Call<'_>) -> Option<String> {
     let name = call.kind.api_version(&call.target.version);
-    let deprecated = call.version().is_some_and(|version| version.deprecated);
+    let version = call.version().filter(|version| version.deprecated)?;
+    if let Some(warning) = &version.warning {
+        return Some(warning.clone());
+    }
     let newer = call
         .kind
         .versions
@@ -252,5 +327,9 @@ pub(super) fn deprecation(call: &Call<'_>) -> Option<String> {
         .filter(|version| !version.deprecated && priority(&version.name) > priority(&call.target.version));
     let newest = newer.max_by_key(|version| priority(&version.name));
     let cure = newest.map(|version| format!("; use {} {}", call.kind.api_version(&version.name), call.kind.kind));
-    deprecated.then(|| format!("{name} {} is deprecated{}", call.kind.kind, cure.unwrap_or_default()))
+    Some(format!(
+        "{name} {} is deprecated{}",
+        call.kind.kind,
+        cure.unwrap_or_default()
+    ))
 }

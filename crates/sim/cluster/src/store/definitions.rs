@@ -3,12 +3,16 @@
 
 use std::sync::Arc;
 
-use metal3_schema::FieldError;
+use chrono::DateTime;
+use metal3_schema::{FieldError, Schema};
 use serde_json::{Value, json};
 
-use super::builtin::definition::{lost_versions, version_errors};
+use super::builtin::checks;
+use super::builtin::definition::lost_versions;
 use super::grouping;
 use super::kind::{CRD_GROUP, CRD_PLURAL, Kind};
+use super::managed_fields::FieldTracker;
+use super::names::is_established;
 use super::object;
 use super::refusal::Refusal;
 use super::request::Call;
@@ -17,6 +21,9 @@ use super::{ObjectKey, ResourceKey, Store};
 /// The finalizer that keeps a definition until its objects are deleted.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
+/// The name of the server as the manager of fields.
+const SERVER: &str = "kube-apiserver";
+
 impl Store {
     /// Rejects a CRD that does not define a valid kind.
     pub(super) fn check_definition(&self, call: &Call<'_>, body: &Value) -> Result<(), Refusal> {
@@ -24,32 +31,17 @@ impl Store {
             return Ok(());
         }
         let name = object::text(body, "name");
-        let invalid = |field: &str, detail: String| {
-            let error = FieldError::invalid(field, name, detail);
-            Refusal::invalid(&call.kind.kind, &call.kind.group, name, &[error])
-        };
         let refused = |errors: &[FieldError]| Refusal::invalid(&call.kind.kind, &call.kind.group, name, errors);
-        let errors = version_errors(body);
+        let stored = self.stored(&call.kind, &(String::new(), name.to_owned()));
+        let established = stored
+            .map(|stored| &stored.document)
+            .filter(|stored| is_established(stored));
+        let mut errors = checks::errors(body, established);
+        errors.extend(schema_errors(body));
         if !errors.is_empty() {
             return Err(refused(&errors));
         }
-        let kind = Kind::from_definition(body).map_err(|why| invalid("spec", why))?;
-        if kind.resource() != name {
-            return Err(invalid(
-                "metadata.name",
-                "must be spec.names.plural+\".\"+spec.group".to_owned(),
-            ));
-        }
-        for version in &kind.versions {
-            let violations = version
-                .schema
-                .as_ref()
-                .map(metal3_schema::Schema::violations)
-                .unwrap_or_default();
-            if !violations.is_empty() {
-                return Err(refused(&violations));
-            }
-        }
+        let kind = Kind::from_definition(body).map_err(|why| refused(&[FieldError::invalid("spec", name, why)]))?;
         let key = (String::new(), name.to_owned());
         let Some(old) = self.stored(&call.kind, &key).filter(|_| !call.on_status()) else {
             return Ok(());
@@ -81,16 +73,58 @@ impl Store {
                 self.finish_removal(&key.1);
             }
             Some(Ok(defined)) => {
-                self.kinds.insert(super::resource_key(&defined), Arc::new(defined));
-                if let Some(established) = stored.and_then(establish) {
-                    self.commit(kind, key, established);
+                let definition = self.name_accepted(kind, key, stored.unwrap_or_default());
+                if is_established(&definition) {
+                    // The names are those that no other kind has.
+                    let accepted = definition.pointer("/status/acceptedNames").cloned().unwrap_or_default();
+                    let defined = defined.named(&accepted);
+                    self.kinds.insert(super::resource_key(&defined), Arc::new(defined));
                 }
             }
             _ => {
                 let (plural, group) = key.1.split_once('.').unwrap_or((key.1.as_str(), ""));
                 let resource = (group.to_owned(), plural.to_owned());
                 self.kinds.remove(&resource);
+                self.accept_waiting(kind, group);
             }
+        }
+    }
+
+    /// Writes the accepted names and the conditions, as a controller of the server does.
+    fn name_accepted(&mut self, kind: &Kind, key: &ObjectKey, definition: Value) -> Value {
+        let time = match object::text(&definition, "creationTimestamp") {
+            "" => String::new(),
+            time => time.to_owned(),
+        };
+        let Some(new) = self.with_accepted_names(&definition, &time) else {
+            return definition;
+        };
+        let before = self.stored_managers(kind, key).unpacked();
+        let tracker = FieldTracker {
+            kind,
+            hooks: &self.hooks,
+            api_version: kind.api_version(&kind.storage),
+            subresource: "status",
+            now: DateTime::parse_from_rfc3339(&time)
+                .map(|time| time.to_utc())
+                .unwrap_or_default(),
+        };
+        let managers = tracker.updated(Some(&definition), &new, before, SERVER);
+        let managers = managers.packed(&mut self.texts);
+        let stored = self.commit_with_managers(kind, key, new, managers);
+        Value::clone(&stored)
+    }
+
+    /// Serves the kinds of a group that waited for the names of a removed one.
+    fn accept_waiting(&mut self, kind: &Kind, group: &str) {
+        let all = self.objects.get(&super::resource_key(kind)).into_iter().flatten();
+        let waiting = all.filter(|(_, other)| {
+            let of_group = other.pointer("/spec/group").is_some_and(|found| found == group);
+            of_group && !is_established(other) && !object::deleting(other)
+        });
+        let keys: Vec<ObjectKey> = waiting.map(|(key, _)| key.clone()).collect();
+        for key in keys {
+            self.after_write(kind, &key);
         }
     }
 
@@ -185,24 +219,27 @@ pub(super) fn mark_definition(definition: &mut Value, time: &str) {
     }
 }
 
-/// Returns the definition with the conditions that clients wait for; `None` when it already has conditions.
-fn establish(mut definition: Value) -> Option<Value> {
-    if definition.pointer("/status/conditions").is_some_and(Value::is_array) {
-        return None;
+/// Errors of the schemas of all versions.
+fn schema_errors(definition: &Value) -> Vec<FieldError> {
+    let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
+    let mut errors: Vec<FieldError> = Vec::new();
+    for (number, version) in versions.into_iter().flatten().enumerate() {
+        let Some(schema) = version.pointer("/schema/openAPIV3Schema") else {
+            continue;
+        };
+        let at = checks::place(definition, number, "schema");
+        let found = match Schema::parse(schema) {
+            Ok(schema) => schema.violations(),
+            Err(error) => {
+                errors.push(checks::unparsed(&error, &at));
+                continue;
+            }
+        };
+        errors.extend(found.into_iter().map(|error| FieldError {
+            field: format!("{at}.{}", error.field),
+            ..error
+        }));
     }
-    let time = object::text(&definition, "creationTimestamp").to_owned();
-    let condition = |what: &str, reason: &str, message: &str| json!({"type": what, "status": "True", "reason": reason, "message": message, "lastTransitionTime": time});
-    let names = definition.pointer("/spec/names").cloned().unwrap_or_default();
-    let status = object::as_map(object::as_map(&mut definition).entry("status").or_insert(Value::Null));
-    status.insert("acceptedNames".into(), names);
-    let conditions = json!([
-        condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-        condition(
-            "Established",
-            "InitialNamesAccepted",
-            "the initial names have been accepted"
-        ),
-    ]);
-    status.insert("conditions".into(), conditions);
-    Some(definition)
+    errors.dedup();
+    errors
 }

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use metal3_schema::Schema;
 use serde_json::Value;
 
+use super::openapi::Typed;
+
 /// One resource in all its versions.
 #[derive(Debug, Clone)]
 pub(crate) struct Kind {
@@ -38,7 +40,13 @@ pub(crate) struct Version {
     pub(crate) schema: Option<Schema>,
     /// The schema that decodes a built-in kind, if there is one.
     pub(crate) shape: Option<Arc<Schema>>,
+    /// The types of its fields.
+    pub(crate) typed: Option<Arc<Typed>>,
     pub(crate) deprecated: bool,
+    /// The text of the warning about a deprecated version, instead of the usual one.
+    pub(crate) warning: Option<String>,
+    /// The fields by which a client may select objects, besides name and namespace.
+    pub(crate) selectable: Vec<String>,
     /// Where an object has its replicas, if they are a subresource.
     pub(crate) scale: Option<Scale>,
 }
@@ -80,6 +88,14 @@ impl Kind {
     /// `plural.group`.
     pub(crate) fn resource(&self) -> String {
         qualify(&self.plural, &self.group)
+    }
+
+    /// The kind with the names that no other kind of its group has.
+    pub(crate) fn named(mut self, accepted: &Value) -> Self {
+        let names = accepted.get("shortNames").and_then(Value::as_array);
+        let names: Vec<&str> = names.into_iter().flatten().filter_map(Value::as_str).collect();
+        self.short_names.retain(|name| names.contains(&name.as_str()));
+        self
     }
 
     pub(crate) fn version(&self, name: &str) -> Option<&Version> {
@@ -148,7 +164,10 @@ impl Kind {
                 status: version.pointer("/subresources/status").is_some(),
                 schema: Some(Schema::parse(schema).map_err(|error| error.to_string())?),
                 shape: None,
+                typed: None,
                 deprecated: flag("deprecated"),
+                warning: Some(text(version, "deprecationWarning")).filter(|text| !text.is_empty()),
+                selectable: selectable(version),
                 scale: version.pointer("/subresources/scale").and_then(Scale::read),
             });
         }
@@ -169,6 +188,16 @@ impl Kind {
             converts: spec.pointer("/conversion/strategy").and_then(Value::as_str) == Some("Webhook"),
         })
     }
+}
+
+/// The paths of a version's `selectableFields`, without the dot before them.
+fn selectable(version: &Value) -> Vec<String> {
+    let fields = version.get("selectableFields").and_then(Value::as_array);
+    let paths = fields
+        .into_iter()
+        .flatten()
+        .filter_map(|field| field.get("jsonPath")?.as_str());
+    paths.map(|path| path.trim_start_matches('.').to_owned()).collect()
 }
 
 /// The kind of CRDs.

@@ -1,12 +1,14 @@
 //! Metadata that the server writes, and the first checks of a request body.
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use metal3_schema::FieldError;
 use metal3_sim_faults::Random;
 use serde_json::{Map, Value};
 
+use super::golang::syntax;
 use super::object;
 use super::refusal::Refusal;
-use super::request::Call;
+use super::request::{Call, Verb};
 use super::wire;
 
 /// Characters of generated name suffixes: no vowels and no lookalikes.
@@ -48,10 +50,12 @@ pub(super) fn read_body(call: &Call<'_>) -> Result<Value, Refusal> {
     }
     let body: Value = serde_json::from_slice(&call.request.body).map_err(|error| {
         let text = String::from_utf8_lossy(&call.request.body);
+        let text = if text.is_empty() { "<empty>".into() } else { text };
         Refusal::bad_request(format!(
             "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse error: \
-             {error} ({text})",
-            kind.kind
+             {} ({text})",
+            kind.kind,
+            syntax(&call.request.body, &error)
         ))
     })?;
     normalize_type(call, body)
@@ -63,6 +67,12 @@ pub(super) fn normalize_type(call: &Call<'_>, mut body: Value) -> Result<Value, 
     let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (found_version, found_kind) = (text("apiVersion"), text("kind"));
     let wanted_version = kind.api_version(&call.target.version);
+    let is_patch = call.verb == Verb::Patch && !call.request.is_apply();
+    if kind.is_custom() && found_kind.is_empty() && is_patch {
+        let text = body.to_string();
+        let error = FieldError::invalid("patch", text.as_str(), format!("Object 'Kind' is missing in '{text}'"));
+        return Err(Refusal::invalid("", "", "", &[error]));
+    }
     if kind.is_custom() && found_kind.is_empty() {
         let message = format!(
             "the object provided is unrecognized (must be of type {}): Object 'Kind' is missing",
@@ -71,6 +81,11 @@ pub(super) fn normalize_type(call: &Call<'_>, mut body: Value) -> Result<Value, 
         return Err(Refusal::bad_request(message));
     }
     if (kind.is_custom() || !found_version.is_empty()) && found_version != wanted_version {
+        if kind.is_custom() && is_patch {
+            let detail = format!("must be {wanted_version}");
+            let error = FieldError::invalid("apiVersion", found_version.as_str(), detail);
+            return Err(Refusal::invalid(&kind.kind, &kind.group, &call.target.name, &[error]));
+        }
         let message = format!(
             "the API version in the data ({found_version}) does not match the expected API version ({wanted_version})"
         );
@@ -86,7 +101,7 @@ pub(super) fn normalize_type(call: &Call<'_>, mut body: Value) -> Result<Value, 
             return Err(Refusal::bad_request(message));
         }
         let detail = format!("must be {}", kind.kind);
-        let error = metal3_schema::FieldError::invalid("kind", found_kind.as_str(), detail);
+        let error = FieldError::invalid("kind", found_kind.as_str(), detail);
         return Err(Refusal::invalid(
             &found_kind,
             &kind.group,

@@ -36,7 +36,7 @@ impl WriteOptions {
             "Ignore" => FieldValidation::Ignore,
             "Strict" => FieldValidation::Strict,
             other => {
-                let allowed = ["Ignore", "Strict", "Warn"].map(str::to_owned);
+                let allowed = ["", "Ignore", "Strict", "Warn"].map(str::to_owned);
                 let error = FieldError::not_supported("fieldValidation", other.into(), &allowed);
                 return Err(Refusal::invalid_options(options, error));
             }
@@ -193,7 +193,21 @@ pub(super) enum At {
     Exact(u64),
 }
 
+/// The seconds after which a client wants an answer to end.
+pub(super) fn timeout(request: &Request) -> Result<Option<i64>, Refusal> {
+    match request.option("timeoutSeconds") {
+        "" => Ok(None),
+        text => whole(text).map(Some),
+    }
+}
+
+fn whole(text: &str) -> Result<i64, Refusal> {
+    let wrong = |_| Refusal::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"));
+    text.parse().map_err(wrong)
+}
+
 pub(super) fn list_at(request: &Request) -> Result<At, Refusal> {
+    timeout(request)?;
     let (version, matching) = (
         request.option("resourceVersion"),
         request.option("resourceVersionMatch"),
@@ -288,9 +302,7 @@ pub(super) fn limit(request: &Request) -> Result<Option<usize>, Refusal> {
     match request.option("limit") {
         "" => Ok(None),
         text => {
-            let number: i64 = text
-                .parse()
-                .map_err(|_| Refusal::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax")))?;
+            let number = whole(text)?;
             Ok(usize::try_from(number).ok().filter(|limit| *limit > 0))
         }
     }

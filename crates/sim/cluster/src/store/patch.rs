@@ -4,6 +4,7 @@
 
 use serde_json::{Map, Value};
 
+use super::golang::syntax;
 use super::kind::Kind;
 use super::object::as_map;
 use super::refusal::Refusal;
@@ -29,7 +30,7 @@ pub(crate) struct Step {
 
 impl Patch {
     pub(crate) fn parse(media_type: &str, body: &[u8], kind: &Kind) -> Result<Self, Refusal> {
-        let document = || serde_json::from_slice::<Value>(body).map_err(|error| undecodable(&why(&error)));
+        let document = || serde_json::from_slice::<Value>(body).map_err(|error| undecodable(&syntax(body, &error)));
         match media_type.split(';').next().unwrap_or_default().trim() {
             "application/merge-patch+json" => match document()? {
                 patch @ Value::Object(_) => Ok(Self::Merge(patch)),
@@ -39,6 +40,9 @@ impl Patch {
                 ))),
             },
             "application/json-patch+json" => match document()? {
+                Value::Array(steps) if steps.len() > MOST_STEPS => {
+                    Err(Refusal::too_many_steps(MOST_STEPS, steps.len()))
+                }
                 Value::Array(steps) => Ok(Self::Json(steps.iter().map(Step::read).collect::<Result<_, _>>()?)),
                 other => Err(undecodable(&format!(
                     "json: cannot unmarshal {} into Go value of type []handlers.jsonPatchOp",
@@ -47,8 +51,9 @@ impl Patch {
             },
             "application/strategic-merge-patch+json" if !kind.is_custom() => {
                 let patch: Value =
-                    serde_json::from_slice(body).map_err(|error| Refusal::bad_request(error.to_string()))?;
+                    serde_json::from_slice(body).map_err(|error| Refusal::bad_request(syntax(body, &error)))?;
                 match patch {
+                    Value::Null => Ok(Self::Strategic(Map::new(), None)),
                     Value::Object(patch) => Ok(Self::Strategic(patch, wire::table(&kind.kind))),
                     other => Err(Refusal::bad_request(format!(
                         "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
@@ -86,14 +91,6 @@ impl Patch {
     }
 }
 
-/// The text of the real server's decoder, where it is known.
-fn why(error: &serde_json::Error) -> String {
-    if error.is_eof() {
-        return "unexpected end of JSON input".to_owned();
-    }
-    error.to_string()
-}
-
 fn undecodable(why: &str) -> Refusal {
     Refusal::bad_request(format!("error decoding patch: {why}"))
 }
@@ -124,6 +121,8 @@ fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
+/// The most steps of a patch.
+const MOST_STEPS: usize = 10_000;
 /// The bytes that all copies of a patch add.
 const MOST_COPIED: usize = 3 << 20;
 
@@ -154,7 +153,8 @@ impl Step {
             "replace" => replace(object, &self.path, self.value.clone()),
             "remove" => remove(object, &self.path).map(drop),
             "copy" => {
-                let value = get(object, &self.from)?.clone();
+                // The copy of what is absent is null.
+                let value = get(object, &self.from).cloned().unwrap_or_default();
                 insert(object, &self.path, value)
             }
             "move" => {
@@ -177,10 +177,18 @@ fn pointer(text: &str) -> Vec<String> {
         .collect()
 }
 
+/// The place of an item; negative ones count from the end.
+fn place(index: &str, length: usize) -> Option<usize> {
+    match index.parse::<isize>().ok()? {
+        negative if negative < 0 => length.checked_add_signed(negative),
+        other => usize::try_from(other).ok(),
+    }
+}
+
 fn get<'a>(root: &'a Value, path: &[String]) -> Option<&'a Value> {
     path.iter().try_fold(root, |at, name| match at {
         Value::Object(map) => map.get(name),
-        Value::Array(items) => items.get(name.parse::<usize>().ok()?),
+        Value::Array(items) => items.get(place(name, items.len())?),
         _ => None,
     })
 }
@@ -189,7 +197,10 @@ fn parent<'a, 'b>(root: &'a mut Value, path: &'b [String]) -> Option<(&'a mut Va
     let (last, rest) = path.split_last()?;
     let at = rest.iter().try_fold(root, |at, name| match at {
         Value::Object(map) => map.get_mut(name),
-        Value::Array(items) => items.get_mut(name.parse::<usize>().ok()?),
+        Value::Array(items) => {
+            let length = items.len();
+            items.get_mut(place(name, length)?)
+        }
         _ => None,
     })?;
     Some((at, last))
@@ -202,7 +213,8 @@ fn insert(root: &mut Value, path: &[String], value: Value) -> Option<()> {
         }
         (Value::Array(items), "-") => items.push(value),
         (Value::Array(items), index) => {
-            let index = index.parse::<usize>().ok().filter(|index| *index <= items.len())?;
+            let after = items.len().saturating_add(1);
+            let index = place(index, after).filter(|index| *index < after)?;
             items.insert(index, value);
         }
         _ => return None,
@@ -211,11 +223,18 @@ fn insert(root: &mut Value, path: &[String], value: Value) -> Option<()> {
 }
 
 fn replace(root: &mut Value, path: &[String], value: Value) -> Option<()> {
+    if path.is_empty() {
+        *root = value;
+        return Some(());
+    }
     match parent(root, path)? {
         (Value::Object(map), name) => {
             map.insert(name.to_owned(), value);
         }
-        (Value::Array(items), index) => *items.get_mut(index.parse::<usize>().ok()?)? = value,
+        (Value::Array(items), index) => {
+            let length = items.len();
+            *items.get_mut(place(index, length)?)? = value;
+        }
         _ => return None,
     }
     Some(())
@@ -225,7 +244,7 @@ fn remove(root: &mut Value, path: &[String]) -> Option<Value> {
     match parent(root, path)? {
         (Value::Object(map), name) => map.remove(name),
         (Value::Array(items), index) => {
-            let index = index.parse::<usize>().ok().filter(|index| *index < items.len())?;
+            let index = place(index, items.len()).filter(|index| *index < items.len())?;
             Some(items.remove(index))
         }
         _ => None,

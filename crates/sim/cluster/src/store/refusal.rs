@@ -4,6 +4,7 @@ use metal3_schema::{FieldError, invalid_message};
 use serde_json::{Map, Value, json};
 
 use super::kind::{Kind, qualify};
+use super::roles::Wish;
 
 /// A failed request.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +58,16 @@ impl Refusal {
         Self::new(404, "NotFound", "the server could not find the requested resource").about(json!({}))
     }
 
+    /// A path that the server does not have. Its answer is a text.
+    pub(crate) fn no_such_path() -> Self {
+        Self::new(404, "NotFound", "404 page not found")
+    }
+
+    /// Whether the answer is the message as a text.
+    pub(crate) fn is_plain(&self) -> bool {
+        *self == Self::no_such_path()
+    }
+
     pub(crate) fn method_not_allowed() -> Self {
         let message = "the server does not allow this method on the requested resource";
         Self::new(405, "MethodNotAllowed", message).about(json!({}))
@@ -79,6 +90,11 @@ impl Refusal {
 
     pub(crate) fn too_large(limit: usize) -> Self {
         let message = format!("Request entity too large: limit is {limit}");
+        Self::new(413, "RequestEntityTooLarge", message)
+    }
+
+    pub(crate) fn too_many_steps(limit: usize, found: usize) -> Self {
+        let message = format!("The allowed maximum operations in a JSON patch is {limit}, got {found}");
         Self::new(413, "RequestEntityTooLarge", message)
     }
 
@@ -146,6 +162,31 @@ impl Refusal {
 
     pub(crate) fn forbidden(kind: &Kind, name: &str, why: &str) -> Self {
         Self::of(kind, name, (403, "Forbidden"), &format!("is forbidden: {why}"))
+    }
+
+    /// No role allows what a user wants to do.
+    pub(crate) fn not_allowed(user: &str, wish: &Wish) -> Self {
+        if !wish.path.is_empty() {
+            let message = format!("forbidden: User {user:?} cannot {} path {:?}", wish.verb, wish.path);
+            return Self::new(403, "Forbidden", message).about(json!({}));
+        }
+        let plural = wish.resource.split('/').next().unwrap_or_default();
+        let named = qualify(plural, &wish.group);
+        let object = if wish.name.is_empty() {
+            named
+        } else {
+            format!("{named} {:?}", wish.name)
+        };
+        let place = if wish.namespace.is_empty() {
+            "at the cluster scope".to_owned()
+        } else {
+            format!("in the namespace {:?}", wish.namespace)
+        };
+        let message = format!(
+            "{object} is forbidden: User {user:?} cannot {} resource {:?} in API group {:?} {place}",
+            wish.verb, wish.resource, wish.group
+        );
+        Self::new(403, "Forbidden", message).about(details(&wish.name, &wish.group, plural))
     }
 
     pub(crate) fn kind_terminating(kind: &Kind, name: &str) -> Self {

@@ -9,6 +9,7 @@ use chrono::{DateTime, Utc};
 
 use super::kind::{Kind, Version};
 use super::refusal::Refusal;
+use super::roles::Identity;
 
 /// A request as received.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +28,8 @@ pub struct Request {
     pub agent: String,
     /// User name, for the audit counters and admission.
     pub user: String,
+    /// Who the user is, if another one impersonates it: then roles count.
+    pub identity: Option<Identity>,
     /// The body.
     pub body: Vec<u8>,
 }

@@ -1,55 +1,102 @@
-//! Reviews: what a client may do, and who it is. There is no RBAC, so that every client may do everything.
+//! Reviews: what a client may do, and who it is. Every client may do everything, except for impersonated users, whose roles count.
 
 use metal3_schema::FieldError;
 use serde_json::{Value, json};
 
 use super::refusal::Refusal;
 use super::request::Request;
-use super::{Answer, Store, wire};
+use super::roles::{DISCOVERED, Wish};
+use super::{Answer, Store, object, wire};
 
 const ACCESS: &str = "SelfSubjectAccessReview";
 const SUBJECT: &str = "SelfSubjectReview";
-/// Paths that every authenticated user may read.
-const DISCOVERED: [&str; 11] = [
-    "/api/*",
-    "/api",
-    "/apis/*",
-    "/apis",
-    "/healthz",
-    "/livez",
-    "/openapi/*",
-    "/openapi",
-    "/readyz",
-    "/version/",
-    "/version",
-];
 /// Paths that clients without a login may read.
 const PUBLIC: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version/", "/version"];
 const RULES: &str = "SelfSubjectRulesReview";
 
 impl Store {
     /// Answers a review; `None` for other requests.
-    pub(super) fn review(request: &Request) -> Option<Result<Answer, Refusal>> {
+    pub(super) fn review(&self, request: &Request) -> Option<Result<Answer, Refusal>> {
         if request.method != "POST" {
             return None;
         }
         match request.path.as_str() {
-            "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews" => Some(access(request)),
-            "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews" => Some(rules(request)),
+            "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews" => Some(self.access(request)),
+            "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews" => Some(self.rules(request)),
             "/apis/authentication.k8s.io/v1/selfsubjectreviews" => Some(subject(request)),
             _ => None,
         }
     }
 }
 
-fn access(request: &Request) -> Result<Answer, Refusal> {
-    let body = read(request, ACCESS)?;
-    let spec = body.get("spec").cloned().unwrap_or_default();
-    check(&spec)?;
-    Ok(answer(json!({
-        "kind": ACCESS, "apiVersion": "authorization.k8s.io/v1", "metadata": {}, "spec": spec,
-        "status": {"allowed": true},
-    })))
+impl Store {
+    fn access(&self, request: &Request) -> Result<Answer, Refusal> {
+        let body = read(request, ACCESS)?;
+        let spec = body.get("spec").cloned().unwrap_or_default();
+        check(&spec)?;
+        let mut status = json!({"allowed": true});
+        if let Some(identity) = &request.identity {
+            let decision = self.decide(&request.user, identity, &asked(&spec));
+            status = json!({"allowed": decision.allowed});
+            if !decision.reason.is_empty() {
+                object::as_map(&mut status).insert("reason".into(), decision.reason.into());
+            }
+        }
+        Ok(answer(json!({
+            "kind": ACCESS, "apiVersion": "authorization.k8s.io/v1", "metadata": {}, "spec": spec, "status": status,
+        })))
+    }
+
+    /// The rules of an impersonated user in a namespace.
+    fn rules(&self, request: &Request) -> Result<Answer, Refusal> {
+        let body = read(request, RULES)?;
+        let Some(identity) = &request.identity else {
+            return all_rules();
+        };
+        let namespace = body
+            .pointer("/spec/namespace")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let mut lost = Vec::new();
+        let rules = self.rules_of(&request.user, identity, namespace, &mut lost);
+        let (paths, mut resources): (Vec<Value>, Vec<Value>) = rules
+            .into_iter()
+            .partition(|rule| rule.get("nonResourceURLs").is_some());
+        if identity.groups.iter().any(|group| group == "system:masters") {
+            resources.push(json!({ "verbs": ["*"], "apiGroups": ["*"], "resources": ["*"] }));
+        }
+        let public = json!({ "verbs": ["get"], "nonResourceURLs": PUBLIC });
+        let paths: Vec<Value> = paths.into_iter().chain([public]).collect();
+        Ok(answer(json!({
+            "kind": RULES, "apiVersion": "authorization.k8s.io/v1", "metadata": {}, "spec": {},
+            "status": { "resourceRules": resources, "nonResourceRules": paths, "incomplete": !lost.is_empty() },
+        })))
+    }
+}
+
+/// What a review asks about.
+fn asked(spec: &Value) -> Wish {
+    let text = |at: &str| spec.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
+    if spec.get("nonResourceAttributes").is_some_and(Value::is_object) {
+        return Wish {
+            verb: text("/nonResourceAttributes/verb"),
+            path: text("/nonResourceAttributes/path"),
+            ..Wish::default()
+        };
+    }
+    let of = |name: &str| text(&format!("/resourceAttributes/{name}"));
+    let resource = match of("subresource").as_str() {
+        "" => of("resource"),
+        subresource => format!("{}/{subresource}", of("resource")),
+    };
+    Wish {
+        verb: of("verb"),
+        group: of("group"),
+        resource,
+        namespace: of("namespace"),
+        name: of("name"),
+        path: String::new(),
+    }
 }
 
 /// A question is about a resource or about a path.
@@ -74,8 +121,7 @@ fn check(spec: &Value) -> Result<(), Refusal> {
     Err(Refusal::invalid("", "authorization.k8s.io", "", &[error]))
 }
 
-fn rules(request: &Request) -> Result<Answer, Refusal> {
-    read(request, RULES)?;
+fn all_rules() -> Result<Answer, Refusal> {
     let resource = |verb: &str, group: &str, resource: &str| json!({ "verbs": [verb], "apiGroups": [group], "resources": [resource] });
     let path = |verb: &str, paths: &[&str]| json!({ "verbs": [verb], "nonResourceURLs": paths });
     Ok(answer(json!({
@@ -101,10 +147,17 @@ fn rules(request: &Request) -> Result<Answer, Refusal> {
 
 fn subject(request: &Request) -> Result<Answer, Refusal> {
     read(request, SUBJECT)?;
-    let groups = json!(["system:masters", "system:authenticated"]);
+    let groups = match &request.identity {
+        Some(identity) => json!(identity.groups),
+        None => json!(["system:masters", "system:authenticated"]),
+    };
+    let mut info = json!({"username": request.user, "groups": groups});
+    if let Some(identity) = request.identity.as_ref().filter(|identity| !identity.uid.is_empty()) {
+        object::as_map(&mut info).insert("uid".into(), identity.uid.clone().into());
+    }
     Ok(answer(json!({
         "kind": SUBJECT, "apiVersion": "authentication.k8s.io/v1", "metadata": {},
-        "status": {"userInfo": {"username": request.user, "groups": groups}},
+        "status": {"userInfo": info},
     })))
 }
 

@@ -6,9 +6,13 @@ use chrono::{DateTime, Utc};
 
 use super::builtin::is_built_in_group;
 use super::create::deprecation;
+use super::kind::Kind;
 use super::refusal::Refusal;
 use super::request::{Call, Request, Target, Verb};
 use super::{Answer, Store};
+
+/// The largest body.
+const LARGEST: usize = 3 << 20;
 
 impl Store {
     /// Answers a request.
@@ -23,13 +27,17 @@ impl Store {
         now: DateTime<Utc>,
         lag: u64,
     ) -> Result<Answer, Refusal> {
+        if request.body.len() > LARGEST {
+            return Err(Refusal::too_large(LARGEST));
+        }
+        self.authorize(request)?;
         if let Some(answer) = self.discover(request) {
             return Ok(answer);
         }
         if let Some(answer) = self.openapi(request) {
             return Ok(answer);
         }
-        if let Some(answer) = Self::review(request) {
+        if let Some(answer) = self.review(request) {
             return answer;
         }
         let call = self.call(request, now, lag)?;
@@ -55,7 +63,7 @@ impl Store {
     }
 
     fn call<'a>(&self, request: &'a Request, now: DateTime<Utc>, lag: u64) -> Result<Call<'a>, Refusal> {
-        let target = Target::parse(&request.path).ok_or_else(Refusal::no_such_resource)?;
+        let target = Target::parse(&request.path).ok_or_else(Refusal::no_such_path)?;
         let kind = self.kinds.get(&(target.group.clone(), target.resource.clone()));
         let served = kind.filter(|kind| kind.version(&target.version).is_some());
         let Some(kind) = served else {
@@ -65,14 +73,19 @@ impl Store {
                     target.resource, target.group
                 )));
             }
-            return Err(Refusal::no_such_resource());
+            return Err(Refusal::no_such_path());
         };
+        check_method(request, &target, kind)?;
         let verb = request.verb(&target)?;
         let single = !target.name.is_empty() || verb == Verb::Create;
         if (!kind.namespaced && !target.namespace.is_empty())
             || (kind.namespaced && single && target.namespace.is_empty())
         {
-            return Err(Refusal::no_such_resource());
+            return Err(if kind.is_custom() {
+                Refusal::no_such_path()
+            } else {
+                Refusal::no_such_resource()
+            });
         }
         let call = Call {
             request,
@@ -118,6 +131,39 @@ impl Store {
     }
 }
 
+/// Rejects methods that a path does not have. Custom kinds have one handler for all paths, which reads the name from the body.
+fn check_method(request: &Request, target: &Target, kind: &Kind) -> Result<(), Refusal> {
+    let (method, is_collection) = (request.method.as_str(), target.name.is_empty());
+    let everywhere = kind.namespaced && target.namespace.is_empty();
+    match method {
+        "DELETE" if is_collection && everywhere && kind.is_custom() => Err(Refusal::no_such_path()),
+        "DELETE" if is_collection && everywhere => Err(Refusal::method_not_allowed()),
+        "PUT" | "PATCH" if is_collection && !kind.is_custom() => Err(Refusal::method_not_allowed()),
+        "POST" if !is_collection && target.subresource.is_empty() && !kind.is_custom() => {
+            Err(Refusal::method_not_allowed())
+        }
+        _ if matches!(target.name.as_str(), "." | "..") => {
+            let name = &target.name;
+            Err(Refusal::bad_request(format!(
+                "Name parameter invalid: {name:?}: may not be '{name}'"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Subresources of built-in kinds that are not simulated.
+const OTHERS: [&str; 8] = [
+    "approval",
+    "binding",
+    "ephemeralcontainers",
+    "eviction",
+    "finalize",
+    "proxy",
+    "resize",
+    "token",
+];
+
 fn check_subresource(call: &Call<'_>) -> Result<(), Refusal> {
     match call.target.subresource.as_str() {
         "" => Ok(()),
@@ -132,7 +178,10 @@ fn check_subresource(call: &Call<'_>) -> Result<(), Refusal> {
             _ => Err(Refusal::method_not_allowed()),
         },
         "status" | "scale" if !call.kind.is_custom() => Err(Refusal::no_such_resource()),
-        other if !call.kind.is_custom() => Err(Refusal::unsupported(&format!("the subresource {other:?}"))),
+        other if !call.kind.is_custom() && OTHERS.contains(&other) => {
+            Err(Refusal::unsupported(&format!("the subresource {other:?}")))
+        }
+        _ if !call.kind.is_custom() => Err(Refusal::no_such_resource()),
         _ => Err(Refusal::not_found(&call.kind, &call.target.name)),
     }
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::builtin;
 use super::builtin::definition::{default_stored, remember_storage};
+use super::create::{check_size, finalizer_warnings};
 use super::managed_fields::{Managers, StoredManagers};
 use super::metadata::{normalize_type, read_body};
 use super::object;
@@ -138,6 +139,7 @@ impl Store {
         self.check_updated(call, old, &new)?;
         self.check_owners(call, Some(old), &new)?;
         warnings.extend(self.hooks.run_validating(call, Some(old), Some(&new))?);
+        warnings.extend(finalizer_warnings(call, Some(old), &new));
         let before = self.stored_managers(&call.kind, &call.key());
         let mut stored_managers = managers.packed(&mut self.texts);
         let same = new == *old;
@@ -166,6 +168,7 @@ impl Store {
     ) -> Result<Value, Refusal> {
         let key = call.key();
         let stored = self.to_storage(&call.kind, &new)?;
+        check_size(&stored)?;
         if object::deleting(&stored) && !object::has_finalizers(&stored) && call.kind.kind != "Namespace" {
             // Watches report the last stored state: the write that removes the last finalizer is not stored.
             let last = self.stored(&call.kind, &key).map_or(stored, |last| Value::clone(last));
@@ -220,7 +223,8 @@ pub(super) fn check_name(call: &Call<'_>, body: &Value) -> Result<(), Refusal> {
         return Ok(());
     }
     let message = if name.is_empty() {
-        "name must be provided".to_owned()
+        let named = &call.target.name;
+        format!("the name of the object ({named} based on URL) was undeterminable: name must be provided")
     } else {
         format!(
             "the name of the object ({name}) does not match the name on the URL ({})",
@@ -245,6 +249,9 @@ fn keep(call: &Call<'_>, old: &Value, new: &mut Value) {
         }
     } else if call.has_status() {
         replace_member(new, "status", old.get("status").cloned());
+    }
+    if !call.kind.is_custom() {
+        builtin::keep(&call.kind.kind, old, new);
     }
     for name in KEPT {
         match object::member(old, name) {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::kind::Kind;
 use super::object;
-use super::options::watch_start;
+use super::options::{timeout, watch_start};
 use super::refusal::Refusal;
 use super::represent::{Form, item_form, shaped};
 use super::request::Call;
@@ -48,6 +48,7 @@ impl Store {
     pub(super) fn watch(&self, call: &Call<'_>) -> Result<Answer, Refusal> {
         let request = call.request;
         let start = watch_start(request)?;
+        let seconds = timeout(request)?;
         let mut watch = Watch {
             kind: Arc::clone(&call.kind),
             version: call.target.version.clone(),
@@ -58,8 +59,16 @@ impl Store {
             first: VecDeque::new(),
             stuck: false,
             bookmarks: request.flag("allowWatchBookmarks"),
-            timeout: request.option("timeoutSeconds").parse().ok().map(Duration::from_secs),
+            timeout: seconds.map(|seconds| Duration::from_secs(seconds.try_into().unwrap_or_default())),
         };
+        if seconds.is_some_and(|seconds| seconds < 0) {
+            let over = Refusal {
+                reason: "InternalError",
+                ..Refusal::internal("context deadline exceeded")
+            };
+            watch.first.push_back(event("ERROR", over.status()));
+            return Ok(Answer::Watch(Box::new(watch)));
+        }
         if start.initial {
             watch.cursor = self.version;
             for stored in self.selected(call, self.version)?.values() {

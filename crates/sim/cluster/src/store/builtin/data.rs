@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use base64::Engine as _;
 use base64::alphabet::STANDARD as ALPHABET;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
+use base64::{DecodeError, Engine as _};
 use metal3_schema::FieldError;
 use serde_json::{Map, Value};
 
-use crate::store::object::as_map;
+use crate::store::object::{self, as_map};
 
 /// Base64 as the API server reads it: trailing bits are ignored.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -27,7 +27,7 @@ pub(super) fn decode(kind: &str, body: &mut Value) -> Result<(), String> {
     }
     for value in entries(body, bytes) {
         let text = value.as_str().unwrap_or_default();
-        *value = canonical(text).ok_or("illegal base64 data")?.into();
+        *value = canonical(text)?.into();
     }
     Ok(())
 }
@@ -37,15 +37,22 @@ fn entries<'a>(body: &'a mut Value, name: &str) -> impl Iterator<Item = &'a mut 
     map.into_iter().flat_map(|map| map.values_mut())
 }
 
-fn canonical(text: &str) -> Option<String> {
+fn canonical(text: &str) -> Result<String, String> {
     // Line breaks are allowed anywhere.
     let text: Cow<'_, str> = if text.contains(['\r', '\n']) {
         text.replace(['\r', '\n'], "").into()
     } else {
         text.into()
     };
-    let bytes = LENIENT.decode(text.as_bytes()).ok()?;
-    Some(STANDARD.encode(bytes))
+    let bytes = LENIENT.decode(text.as_bytes()).map_err(|error| {
+        let place = match error {
+            DecodeError::InvalidByte(place, _) => place,
+            // The last four letters are not complete.
+            _ => text.len().saturating_sub(text.len() % 4),
+        };
+        format!("illegal base64 data at input byte {place}")
+    })?;
+    Ok(STANDARD.encode(bytes))
 }
 
 /// Moves `stringData` into `data`, defaults the type of a Secret and removes empty maps.
@@ -86,6 +93,13 @@ pub(super) fn errors(kind: &str, new: &Value, old: Option<&Value>) -> Vec<FieldE
     if kind == "Secret" {
         errors.extend(required(new));
     }
+    errors.extend(size_error(kind, new));
+    let finalizers = object::finalizers(new);
+    let has = |name: &str| finalizers.iter().any(|found| found == name);
+    if old.is_some() && has("orphan") && has("foregroundDeletion") {
+        let detail = "finalizer orphan and foregroundDeletion cannot be both set";
+        errors.push(FieldError::invalid("metadata.finalizers", finalizers.clone(), detail));
+    }
     let Some(old) = old.filter(|old| old.get("immutable") == Some(&Value::Bool(true))) else {
         return errors;
     };
@@ -101,6 +115,29 @@ pub(super) fn errors(kind: &str, new: &Value, old: Option<&Value>) -> Vec<FieldE
         ));
     }
     errors
+}
+
+/// The most bytes of all values.
+const LARGEST: usize = 1 << 20;
+
+/// The error of too much data.
+fn size_error(kind: &str, new: &Value) -> Option<FieldError> {
+    let texts = |name: &str| {
+        let values = new
+            .get(name)
+            .and_then(Value::as_object)
+            .into_iter()
+            .flat_map(Map::values);
+        values.filter_map(Value::as_str)
+    };
+    let plain = |text: &str| text.len();
+    let decoded = |text: &str| STANDARD.decode(text).map_or(0, |bytes| bytes.len());
+    let size: usize = match kind {
+        "Secret" => texts("data").map(decoded).sum(),
+        _ => texts("data").map(plain).sum::<usize>() + texts("binaryData").map(decoded).sum::<usize>(),
+    };
+    let field = if kind == "Secret" { "data" } else { "[]" };
+    (size > LARGEST).then(|| FieldError::too_long(field, 1 << 20))
 }
 
 /// Errors of the data that a type of Secret requires.

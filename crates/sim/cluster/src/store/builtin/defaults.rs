@@ -33,6 +33,60 @@ pub(super) fn replica_set(body: &mut Value) {
     template(spec);
 }
 
+/// Sets the defaults of the other kinds that run Pods.
+pub(super) fn workload(kind: &str, body: &mut Value) {
+    let Some(spec) = body.get_mut("spec").filter(|spec| spec.is_object()) else {
+        return;
+    };
+    let rolling = |inner: Value| json!({ "type": "RollingUpdate", "rollingUpdate": inner });
+    let values = match kind {
+        "ReplicationController" => vec![("replicas", json!(1))],
+        "DaemonSet" => vec![
+            ("updateStrategy", rolling(json!({ "maxSurge": 0, "maxUnavailable": 1 }))),
+            ("revisionHistoryLimit", json!(10)),
+        ],
+        "StatefulSet" => vec![
+            ("replicas", json!(1)),
+            ("podManagementPolicy", json!("OrderedReady")),
+            ("updateStrategy", rolling(json!({ "partition": 0 }))),
+            ("revisionHistoryLimit", json!(10)),
+            (
+                "persistentVolumeClaimRetentionPolicy",
+                json!({ "whenDeleted": "Retain", "whenScaled": "Retain" }),
+            ),
+        ],
+        "Job" => job(),
+        "CronJob" => vec![
+            ("concurrencyPolicy", json!("Allow")),
+            ("suspend", json!(false)),
+            ("successfulJobsHistoryLimit", json!(3)),
+            ("failedJobsHistoryLimit", json!(1)),
+        ],
+        "PersistentVolumeClaim" => vec![("volumeMode", json!("Filesystem"))],
+        "PersistentVolume" => vec![
+            ("volumeMode", json!("Filesystem")),
+            ("persistentVolumeReclaimPolicy", json!("Retain")),
+        ],
+        _ => return,
+    };
+    default(as_map(spec), &values);
+    match spec.pointer_mut("/jobTemplate/spec") {
+        Some(inner) => template(inner),
+        None => template(spec),
+    }
+}
+
+fn job() -> Vec<(&'static str, Value)> {
+    vec![
+        ("completions", json!(1)),
+        ("parallelism", json!(1)),
+        ("backoffLimit", json!(6)),
+        ("completionMode", json!("NonIndexed")),
+        ("suspend", json!(false)),
+        ("podReplacementPolicy", json!("TerminatingOrFailed")),
+    ]
+}
+
 fn template(spec: &mut Value) {
     if let Some(inner) = spec.pointer_mut("/template/spec") {
         pod_spec(inner);
@@ -44,6 +98,7 @@ pub(super) fn pod(body: &mut Value) {
     if let Some(spec) = body.get_mut("spec") {
         default(as_map(spec), &[("enableServiceLinks", json!(true))]);
         pod_spec(spec);
+        items(spec, "containers").for_each(requests);
     }
 }
 
@@ -98,6 +153,22 @@ fn container(container: &mut Value) {
         if let Some(probe) = container.get_mut(name) {
             self::probe(as_map(probe));
         }
+    }
+}
+
+/// A container of a Pod requests what it is limited to.
+fn requests(container: &mut Value) {
+    let limits = container
+        .pointer("/resources/limits")
+        .and_then(Value::as_object)
+        .cloned();
+    let Some(limits) = limits.filter(|limits| !limits.is_empty()) else {
+        return;
+    };
+    let resources = as_map(as_map(container).entry("resources").or_insert(Value::Null));
+    let requests = as_map(resources.entry("requests").or_insert(Value::Null));
+    for (name, value) in limits {
+        requests.entry(name).or_insert(value);
     }
 }
 

@@ -41,21 +41,6 @@ pub(in crate::store) fn default_stored(definition: &mut Value) {
     }
 }
 
-/// Errors of repeated versions and of a wrong number of storage versions.
-pub(in crate::store) fn version_errors(definition: &Value) -> Vec<FieldError> {
-    let all = versions(definition, None);
-    let wrong = |detail: &str| FieldError::invalid("spec.versions", all.clone(), detail);
-    let twice = all
-        .iter()
-        .enumerate()
-        .any(|(number, name)| all.iter().take(number).any(|other| other == name));
-    let storages = versions(definition, Some("storage")).len();
-    let mut errors = Vec::new();
-    errors.extend(twice.then(|| wrong("must contain unique version names")));
-    errors.extend((storages != 1).then(|| wrong("must have exactly one version marked as storage version")));
-    errors
-}
-
 /// Errors for stored versions that the new definition no longer lists.
 pub(in crate::store) fn lost_versions(definition: &Value) -> Vec<FieldError> {
     let all = versions(definition, None);

@@ -6,17 +6,17 @@ use std::sync::{Arc, LazyLock};
 use metal3_schema::Schema;
 
 use crate::store::kind::{CRD_GROUP, CRD_PLURAL, Kind, Origin, Scale, Version};
-use crate::store::openapi;
+use crate::store::openapi::{self, Typed};
 
 /// By kind, what is not checked, not defaulted or not stored. Part of the committed matrix.
-pub const TAKEN_AS_GIVEN: [(&str, &str); 20] = [
+pub const TAKEN_AS_GIVEN: [(&str, &str); 29] = [
     ("Namespace", "spec and status"),
     ("Node", "values of all fields; no taint is added"),
     (
         "Secret",
-        "what the less frequent types require of the data; sizes; bytes as lists of numbers are rejected",
+        "what the less frequent types require of the data; bytes as lists of numbers are rejected",
     ),
-    ("ConfigMap", "sizes; bytes as lists of numbers are rejected"),
+    ("ConfigMap", "bytes as lists of numbers are rejected"),
     ("Event", "values of all fields but the namespace of the involved object"),
     (
         "Service",
@@ -50,9 +50,24 @@ pub const TAKEN_AS_GIVEN: [(&str, &str); 20] = [
         "values of all fields but selector and template labels; the syntax of labels",
     ),
     ("ReplicaSet", "values of all fields"),
+    ("Endpoints", "values of all fields"),
+    (
+        "PersistentVolume",
+        "values of all fields; no volume is bound, and none is protected",
+    ),
+    (
+        "PersistentVolumeClaim",
+        "values of all fields; no volume is bound, and no claim is protected",
+    ),
+    ("ReplicationController", "values of all fields; no Pods are made"),
+    ("DaemonSet", "values of all fields; no Pods are made"),
+    ("StatefulSet", "values of all fields; no Pods are made"),
+    ("Job", "values of all fields; no Pods are made, and no selector"),
+    ("CronJob", "values of all fields; no Jobs are made"),
+    ("Ingress", "values of all fields"),
     (
         "CustomResourceDefinition",
-        "everything but names, versions and schemas; names are not defaulted; no managed fields",
+        "the cost and the types of rules; webhooks of a conversion",
     ),
 ];
 
@@ -64,19 +79,21 @@ struct BuiltIn {
     namespaced: bool,
     status: bool,
     generations: bool,
-    /// Whether `kubectl get all` lists it.
-    in_all: bool,
+    /// The category by which clients list it, such as `all`.
+    category: &'static str,
+    /// The warning of each request.
+    deprecated: Option<&'static str>,
     scaled: bool,
 }
 
-const BUILT_IN: [BuiltIn; 20] = [
+const BUILT_IN: [BuiltIn; 29] = [
     core("Namespace", "namespaces", &["ns"], false, true),
     core("Node", "nodes", &["no"], false, true),
     core("Secret", "secrets", &[], true, false),
     core("ConfigMap", "configmaps", &["cm"], true, false),
     core("Event", "events", &["ev"], true, false),
     BuiltIn {
-        in_all: true,
+        category: "all",
         ..core("Service", "services", &["svc"], true, true)
     },
     core("ResourceQuota", "resourcequotas", &["quota"], true, true),
@@ -84,7 +101,7 @@ const BUILT_IN: [BuiltIn; 20] = [
     core("ServiceAccount", "serviceaccounts", &["sa"], true, false),
     BuiltIn {
         generations: true,
-        in_all: true,
+        category: "all",
         ..core("Pod", "pods", &["po"], true, true)
     },
     BuiltIn {
@@ -119,20 +136,63 @@ const BUILT_IN: [BuiltIn; 20] = [
     BuiltIn {
         group: "apps",
         generations: true,
-        in_all: true,
+        category: "all",
         scaled: true,
         ..core("Deployment", "deployments", &["deploy"], true, true)
     },
     BuiltIn {
         group: "apps",
         generations: true,
-        in_all: true,
+        category: "all",
         scaled: true,
         ..core("ReplicaSet", "replicasets", &["rs"], true, true)
     },
     BuiltIn {
+        deprecated: Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
+        ..core("Endpoints", "endpoints", &["ep"], true, false)
+    },
+    core("PersistentVolume", "persistentvolumes", &["pv"], false, true),
+    core("PersistentVolumeClaim", "persistentvolumeclaims", &["pvc"], true, true),
+    BuiltIn {
+        generations: true,
+        category: "all",
+        scaled: true,
+        ..core("ReplicationController", "replicationcontrollers", &["rc"], true, true)
+    },
+    BuiltIn {
+        group: "apps",
+        generations: true,
+        category: "all",
+        ..core("DaemonSet", "daemonsets", &["ds"], true, true)
+    },
+    BuiltIn {
+        group: "apps",
+        generations: true,
+        category: "all",
+        scaled: true,
+        ..core("StatefulSet", "statefulsets", &["sts"], true, true)
+    },
+    BuiltIn {
+        group: "batch",
+        generations: true,
+        category: "all",
+        ..core("Job", "jobs", &[], true, true)
+    },
+    BuiltIn {
+        group: "batch",
+        generations: true,
+        category: "all",
+        ..core("CronJob", "cronjobs", &["cj"], true, true)
+    },
+    BuiltIn {
+        group: "networking.k8s.io",
+        generations: true,
+        ..core("Ingress", "ingresses", &["ing"], true, true)
+    },
+    BuiltIn {
         group: CRD_GROUP,
         generations: true,
+        category: "api-extensions",
         ..core("CustomResourceDefinition", CRD_PLURAL, &["crd", "crds"], false, true)
     },
 ];
@@ -152,7 +212,8 @@ const fn core(
         namespaced,
         status,
         generations: false,
-        in_all: false,
+        category: "",
+        deprecated: None,
         scaled: false,
     }
 }
@@ -164,9 +225,15 @@ pub(in crate::store) fn built_in() -> Vec<Kind> {
 
 /// The schemas by which objects are decoded, read once for all servers of a process.
 static SHAPES: LazyLock<BTreeMap<&str, Arc<Schema>>> = LazyLock::new(|| {
-    let rows = BUILT_IN.iter().filter(|row| row.group != CRD_GROUP);
     let shape = |row: &BuiltIn| super::shape(row.kind).or_else(|| openapi::shape(row.group, row.kind));
+    let rows = BUILT_IN.iter();
     rows.filter_map(|row| Some((row.kind, Arc::new(shape(row)?)))).collect()
+});
+
+/// The types of their fields.
+static TYPES: LazyLock<BTreeMap<&str, Arc<Typed>>> = LazyLock::new(|| {
+    let typed = |row: &BuiltIn| Some((row.kind, Arc::new(openapi::typed(row.group, row.kind)?)));
+    BUILT_IN.iter().filter_map(typed).collect()
 });
 
 fn scale() -> Scale {
@@ -185,7 +252,10 @@ fn kind(row: &BuiltIn) -> Kind {
         plural: row.plural.to_owned(),
         singular: row.kind.to_lowercase(),
         short_names: row.short_names.iter().map(|name| (*name).to_owned()).collect(),
-        categories: if row.in_all { vec!["all".to_owned()] } else { Vec::new() },
+        categories: Some(row.category.to_owned())
+            .filter(|name| !name.is_empty())
+            .into_iter()
+            .collect(),
         namespaced: row.namespaced,
         storage: "v1".to_owned(),
         versions: vec![Version {
@@ -193,7 +263,10 @@ fn kind(row: &BuiltIn) -> Kind {
             status: row.status,
             schema: None,
             shape: SHAPES.get(row.kind).cloned(),
-            deprecated: false,
+            typed: TYPES.get(row.kind).cloned(),
+            deprecated: row.deprecated.is_some(),
+            warning: row.deprecated.map(str::to_owned),
+            selectable: Vec::new(),
             scale: row.scaled.then(scale),
         }],
         origin: Origin::BuiltIn {

@@ -3,18 +3,21 @@
 //! Kinds with a shape are decoded by it and have managed fields. Objects of the other kinds are accepted unchecked
 //! except for the rules below; `TAKEN_AS_GIVEN` lists what is not checked.
 
+pub(super) mod checks;
 mod data;
 mod defaults;
 pub(super) mod definition;
 mod deployment;
 mod kinds;
 mod lease;
+mod parts;
 
-use metal3_schema::{FieldError, Schema};
+use metal3_schema::{FieldError, Schema, label_violations};
 use serde_json::{Map, Value, json};
 
 use super::kind::Kind;
 use super::object::{self, as_map};
+use super::openapi::{Decoder, Typed};
 
 pub use kinds::TAKEN_AS_GIVEN;
 pub(super) use kinds::{built_in, is_built_in_group};
@@ -57,11 +60,11 @@ pub(super) fn empty_object(kind: &Kind, api_version: &str) -> Value {
 ///
 /// # Errors
 /// When the body does not decode.
-pub(super) fn decode(shape: Option<&Schema>, kind: &str, body: &mut Value) -> Result<(), String> {
-    let mismatch = shape.and_then(|shape| shape.apply_errors(body, true).into_iter().next());
-    if let Some(why) = mismatch {
-        return Err(format!("json: {why}"));
+pub(super) fn decode(typed: Option<&Typed>, decoder: Decoder, kind: &str, body: &mut Value) -> Result<(), String> {
+    if let Some(typed) = typed {
+        typed.decode(body, decoder)?;
     }
+    parts::fill(kind, body);
     match kind {
         "Secret" | "ConfigMap" => {
             data::decode(kind, body)?;
@@ -79,7 +82,8 @@ pub(super) fn decode(shape: Option<&Schema>, kind: &str, body: &mut Value) -> Re
         "Deployment" => defaults::deployment(body),
         "ReplicaSet" => defaults::replica_set(body),
         "Pod" => defaults::pod(body),
-        _ => {}
+        "CustomResourceDefinition" => checks::fill(body),
+        other => defaults::workload(other, body),
     }
     Ok(())
 }
@@ -96,22 +100,27 @@ fn default(map: &mut Map<String, Value>, values: &[(&str, Value)]) {
 
 /// Sets the defaults of a new object that controllers read. `number` makes cluster addresses distinct.
 pub(super) fn initialize(kind: &str, body: &mut Value, number: u64) {
-    let name = object::text(body, "name").to_owned();
     let map = as_map(body);
     match kind {
         "Namespace" => {
-            map.insert("spec".into(), json!({"finalizers": ["kubernetes"]}));
             map.insert("status".into(), json!({"phase": "Active"}));
-            let metadata = as_map(map.entry("metadata").or_insert(Value::Null));
-            let labels = as_map(metadata.entry("labels").or_insert(Value::Null));
-            labels.insert("kubernetes.io/metadata.name".into(), name.into());
+            let spec = as_map(map.entry("spec").or_insert(Value::Null));
+            let finalizers = spec.entry("finalizers").or_insert_with(|| json!([]));
+            if let Value::Array(names) = finalizers
+                && !names.contains(&json!("kubernetes"))
+            {
+                names.push("kubernetes".into());
+            }
         }
         "Service" => {
             map.insert("status".into(), json!({"loadBalancer": {}}));
-            service(as_map(map.entry("spec").or_insert(Value::Null)), number);
+            addresses(as_map(map.entry("spec").or_insert(Value::Null)), number);
         }
         "Pod" => defaults::admit(body),
-        "Deployment" | "ReplicaSet" | "ResourceQuota" => drop(map.insert("status".into(), json!({}))),
+        "Deployment" | "ReplicaSet" | "ResourceQuota" | "Job" | "CronJob" => {
+            drop(map.insert("status".into(), json!({})))
+        }
+        "Ingress" => drop(map.insert("status".into(), json!({"loadBalancer": {}}))),
         "CustomResourceDefinition" => {
             let status = json!({"conditions": null, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": []});
             map.insert("status".into(), status);
@@ -121,21 +130,8 @@ pub(super) fn initialize(kind: &str, body: &mut Value, number: u64) {
     }
 }
 
-fn service(spec: &mut Map<String, Value>, number: u64) {
-    default(
-        spec,
-        &[("type", json!("ClusterIP")), ("sessionAffinity", json!("None"))],
-    );
-    for port in spec
-        .get_mut("ports")
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten()
-    {
-        let port = as_map(port);
-        let number = port.get("port").cloned().unwrap_or_default();
-        default(port, &[("protocol", json!("TCP")), ("targetPort", number)]);
-    }
+/// The addresses of a new Service.
+fn addresses(spec: &mut Map<String, Value>, number: u64) {
     if spec.get("type") == Some(&json!("ExternalName")) {
         return;
     }
@@ -146,7 +142,6 @@ fn service(spec: &mut Map<String, Value>, number: u64) {
             ("clusterIP", address.into()),
             ("ipFamilies", json!(["IPv4"])),
             ("ipFamilyPolicy", json!("SingleStack")),
-            ("internalTrafficPolicy", json!("Cluster")),
         ],
     );
     let address = spec.get("clusterIP").cloned().unwrap_or_default();
@@ -171,7 +166,7 @@ pub(super) fn errors(kind: &str, new: &Value, old: Option<&Value>) -> Vec<FieldE
                 || new.pointer("/spec/clusterIP") == Some(&json!("None"));
             errors.extend((!portless).then(|| FieldError::required("spec.ports", "")));
         }
-        "Service" => errors.extend(port_errors(new)),
+        "Service" | "RoleBinding" | "ClusterRoleBinding" => errors.extend(parts::errors(kind, new, old)),
         "Pod" if absent("/spec/containers") => errors.push(FieldError::required("spec.containers", "")),
         "Pod" => errors.extend(container_errors(new)),
         "EndpointSlice" if absent("/addressType") => errors.push(FieldError::required("addressType", "")),
@@ -266,10 +261,20 @@ fn is_label(name: &str) -> bool {
 
 /// The name of a Namespace is a label: replaces the error of a name that is not.
 pub(super) fn check_label(name: &str, errors: &mut Vec<FieldError>) {
-    if !name.is_empty() && !is_label(name) {
+    let wrong = label_violations(name);
+    if !name.is_empty() && !wrong.is_empty() {
         errors.retain(|error| error.field != "metadata.name");
-        errors.push(FieldError::invalid("metadata.name", name, LABEL));
+        errors.extend(
+            wrong
+                .into_iter()
+                .map(|why| FieldError::invalid("metadata.name", name, why)),
+        );
     }
+}
+
+/// What an update of a kind cannot change, whatever it says.
+pub(super) fn keep(kind: &str, old: &Value, new: &mut Value) {
+    parts::keep(kind, old, new);
 }
 
 /// Errors of finalizers without a group that Kubernetes does not know.
@@ -281,20 +286,6 @@ fn finalizer_errors(object: &Value) -> Vec<FieldError> {
         .map(|(number, name)| {
             let detail = "name is neither a standard finalizer name nor is it fully qualified";
             FieldError::invalid(format!("metadata.finalizers[{number}]"), name.as_str(), detail)
-        })
-        .collect()
-}
-
-/// Errors of ports that no server can listen on.
-fn port_errors(service: &Value) -> Vec<FieldError> {
-    let ports = service.pointer("/spec/ports").and_then(Value::as_array);
-    let numbered = ports.into_iter().flatten().enumerate();
-    numbered
-        .filter_map(|(number, port)| {
-            let port = port.get("port").and_then(Value::as_i64).unwrap_or_default();
-            let detail = "must be between 1 and 65535, inclusive";
-            let field = format!("spec.ports[{number}].port");
-            (!(1..=65_535).contains(&port)).then(|| FieldError::invalid(field, port, detail))
         })
         .collect()
 }
@@ -311,6 +302,14 @@ fn container_errors(pod: &Value) -> Vec<FieldError> {
             errors.push(FieldError::required(at("name"), ""));
         } else if !is_label(name) {
             errors.push(FieldError::invalid(at("name"), name, LABEL));
+        }
+        let before = containers.into_iter().flatten().take(number);
+        if !name.is_empty()
+            && before
+                .into_iter()
+                .any(|other| other.get("name").is_some_and(|other| other == name))
+        {
+            errors.push(FieldError::duplicate(at("name"), name));
         }
         if text("image").is_empty() {
             errors.push(FieldError::required(at("image"), ""));

@@ -3,7 +3,9 @@
 //! Clients read them before they explain a field, validate unknown fields or merge. Of the paths they have what clients look for: the
 //! kind of an object's path, its patches, and that the server validates fields.
 
+mod quantity;
 mod shape;
+mod typed;
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -15,6 +17,7 @@ use super::request::Request;
 use super::{Answer, Store, object};
 
 pub(super) use shape::shape;
+pub(super) use typed::{Decoder, Typed, typed};
 
 /// Recorded from a real server.
 const RECORDED: &str = include_str!("../../../openapi/schemas.json");
