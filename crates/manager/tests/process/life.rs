@@ -120,7 +120,10 @@ pub(crate) fn named(name: &str, replicas: u32) -> Deployment {
         "metadata": { "name": name },
         "spec": {
             "replicas": replicas, "selector": { "matchLabels": { "a": "b" } },
-            "template": { "metadata": { "labels": { "a": "b" } } },
+            "template": {
+                "metadata": { "labels": { "a": "b" } },
+                "spec": { "containers": [{ "name": "manager", "image": "i" }] },
+            },
         },
     }))
     .unwrap()

@@ -7,13 +7,12 @@ use metal3_sim_cluster::TAKEN_AS_GIVEN;
 /// Features that are rejected with 501.
 const REFUSED: [&str; 9] = [
     "protobuf bodies of CustomResourceDefinitions, and fields of protobuf that the tables of the simulator lack",
-    "server-side apply of CustomResourceDefinitions",
     "server-side apply of a Secret with `stringData`",
     "a CRD update that changes `x-kubernetes-list-type`, its keys or `x-kubernetes-map-type` while objects of the kind \
      exist: managed fields are not migrated",
     "tables, which only the server of the sandbox has, and other representations than whole objects and metadata; answers \
      other than JSON",
-    "other kinds of Kubernetes, including token reviews: there is no RBAC, and access reviews allow everything",
+    "other kinds of Kubernetes, including token reviews: roles count for impersonated users only, and the default roles do not exist",
     "subresources of built-in kinds besides `status` and `scale`: no containers run, so that Pods have no logs",
     "kinds with a conversion webhook, until a function replaces the webhook",
     "YAML bodies, except for apply",

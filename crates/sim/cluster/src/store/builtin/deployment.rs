@@ -3,8 +3,31 @@
 use metal3_schema::FieldError;
 use serde_json::{Value, json};
 
-/// Errors of the selector of a Deployment.
+/// Errors of a Deployment: of its selector, its replicas, its strategy, and of a template without containers.
 pub(super) fn errors(deployment: &Value) -> Vec<FieldError> {
+    let at = |pointer: &str| deployment.pointer(pointer);
+    let mut errors = selector_errors(deployment);
+    if let Some(replicas) = at("/spec/replicas")
+        .and_then(Value::as_i64)
+        .filter(|replicas| *replicas < 0)
+    {
+        let detail = "must be greater than or equal to 0";
+        errors.push(FieldError::invalid("spec.replicas", replicas, detail));
+    }
+    let is_recreated = at("/spec/strategy/type") == Some(&json!("Recreate"));
+    if is_recreated && at("/spec/strategy/rollingUpdate").is_some_and(|rolling| !rolling.is_null()) {
+        let detail = "may not be specified when strategy `type` is 'Recreate'";
+        errors.push(FieldError::forbidden("spec.strategy.rollingUpdate", detail));
+    }
+    let containers = at("/spec/template/spec/containers").and_then(Value::as_array);
+    if containers.is_none_or(Vec::is_empty) {
+        errors.push(FieldError::required("spec.template.spec.containers", ""));
+    }
+    errors
+}
+
+/// Errors of the selector.
+fn selector_errors(deployment: &Value) -> Vec<FieldError> {
     let labels = deployment
         .pointer("/spec/template/metadata/labels")
         .cloned()
