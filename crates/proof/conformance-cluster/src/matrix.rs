@@ -5,8 +5,8 @@ use super::tolerance::TOLERANCES;
 use metal3_sim_cluster::TAKEN_AS_GIVEN;
 
 /// Features that are rejected with 501.
-const REFUSED: [&str; 9] = [
-    "protobuf bodies of CustomResourceDefinitions, and fields of protobuf that the tables of the simulator lack",
+const REFUSED: [&str; 8] = [
+    "protobuf bodies of CustomResourceDefinitions, protobuf bodies and strategic merge patches of the kinds that only prune needs (Endpoints, volumes, Jobs, Ingresses, other workloads), and fields of protobuf that the tables of the simulator lack",
     "server-side apply of a Secret with `stringData`",
     "a CRD update that changes `x-kubernetes-list-type`, its keys or `x-kubernetes-map-type` while objects of the kind \
      exist: managed fields are not migrated",

@@ -136,9 +136,13 @@ impl State {
 }
 
 async fn tabled(state: &State, (columns, included): (&Columns, Included), answer: Response<Body>) -> Response<Body> {
-    let body = to_bytes(answer.into_body(), LONGEST).await.unwrap_or_default();
+    let (mut head, body) = answer.into_parts();
+    let body = to_bytes(body, LONGEST).await.unwrap_or_default();
     let document: Value = serde_json::from_slice(&body).unwrap_or_default();
-    json_of(&table(columns, &document, state.clock.now(), included))
+    let table = table(columns, &document, state.clock.now(), included);
+    head.headers.remove(CONTENT_LENGTH);
+    head.headers.insert(CONTENT_TYPE, JSON);
+    Response::from_parts(head, Body::from(table.to_string()))
 }
 
 /// Converts each event of a watch to a table of its object.
@@ -156,12 +160,6 @@ fn watched(state: Arc<State>, (columns, included): (Columns, Included), answer: 
         Bytes::from(format!("{}\n", Value::Object(event)))
     });
     Response::from_parts(head, Body::from_stream(events.boxed()))
-}
-
-fn json_of(document: &Value) -> Response<Body> {
-    let mut response = Response::new(Body::from(document.to_string()));
-    response.headers_mut().insert(CONTENT_TYPE, JSON);
-    response
 }
 
 #[cfg(test)]

@@ -61,6 +61,16 @@ pub(super) fn read_body(call: &Call<'_>) -> Result<Value, Refusal> {
     normalize_type(call, body)
 }
 
+/// Rejects a patch that takes the kind away from a custom object.
+pub(super) fn check_kind_stays(call: &Call<'_>, body: &Value) -> Result<(), Refusal> {
+    if !call.kind.is_custom() || body.get("kind").is_some_and(|kind| kind != "") {
+        return Ok(());
+    }
+    let text = body.to_string();
+    let error = FieldError::invalid("patch", text.as_str(), format!("Object 'Kind' is missing in '{text}'"));
+    Err(Refusal::invalid("", "", "", &[error]))
+}
+
 /// Checks `kind` and `apiVersion`; built-in kinds may leave them out.
 pub(super) fn normalize_type(call: &Call<'_>, mut body: Value) -> Result<Value, Refusal> {
     let kind = &call.kind;
@@ -68,11 +78,6 @@ pub(super) fn normalize_type(call: &Call<'_>, mut body: Value) -> Result<Value, 
     let (found_version, found_kind) = (text("apiVersion"), text("kind"));
     let wanted_version = kind.api_version(&call.target.version);
     let is_patch = call.verb == Verb::Patch && !call.request.is_apply();
-    if kind.is_custom() && found_kind.is_empty() && is_patch {
-        let text = body.to_string();
-        let error = FieldError::invalid("patch", text.as_str(), format!("Object 'Kind' is missing in '{text}'"));
-        return Err(Refusal::invalid("", "", "", &[error]));
-    }
     if kind.is_custom() && found_kind.is_empty() {
         let message = format!(
             "the object provided is unrecognized (must be of type {}): Object 'Kind' is missing",

@@ -54,7 +54,14 @@ impl Patch {
                     serde_json::from_slice(body).map_err(|error| Refusal::bad_request(syntax(body, &error)))?;
                 match patch {
                     Value::Null => Ok(Self::Strategic(Map::new(), None)),
-                    Value::Object(patch) => Ok(Self::Strategic(patch, wire::table(&kind.kind))),
+                    Value::Object(patch) => match wire::table(&kind.kind) {
+                        // Its lists have no keys.
+                        None if !kind.is_definition() => {
+                            let what = format!("strategic merge patches of {}", kind.resource());
+                            Err(Refusal::unsupported(&what))
+                        }
+                        table => Ok(Self::Strategic(patch, table)),
+                    },
                     other => Err(Refusal::bad_request(format!(
                         "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
                         type_name(&other)

@@ -7,7 +7,7 @@ use super::builtin;
 use super::builtin::definition::{default_stored, remember_storage};
 use super::create::{check_size, finalizer_warnings};
 use super::managed_fields::{Managers, StoredManagers};
-use super::metadata::{normalize_type, read_body};
+use super::metadata::{check_kind_stays, normalize_type, read_body};
 use super::object;
 use super::options::WriteOptions;
 use super::patch::Patch;
@@ -76,6 +76,7 @@ impl Store {
         } else {
             patch.apply(&old)?
         };
+        check_kind_stays(call, &body)?;
         check_name(call, &body)?;
         let mut body = normalize_type(call, body)?;
         let given = object::take(&mut body, "managedFields");

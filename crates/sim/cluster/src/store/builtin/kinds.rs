@@ -34,9 +34,18 @@ pub const TAKEN_AS_GIVEN: [(&str, &str); 29] = [
         "endpoints and ports; of the address type only its presence and immutability are checked",
     ),
     ("VolumeAttachment", "values of all fields"),
-    ("Role", "values of all fields; only impersonated users are authorized by it"),
-    ("RoleBinding", "values of all fields; only impersonated users are authorized by it"),
-    ("ClusterRole", "values of all fields; only impersonated users are authorized by it"),
+    (
+        "Role",
+        "values of all fields; only impersonated users are authorized by it",
+    ),
+    (
+        "RoleBinding",
+        "values of all fields; only impersonated users are authorized by it",
+    ),
+    (
+        "ClusterRole",
+        "values of all fields; only impersonated users are authorized by it",
+    ),
     (
         "ClusterRoleBinding",
         "values of all fields; only impersonated users are authorized by it",

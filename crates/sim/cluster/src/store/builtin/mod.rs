@@ -53,6 +53,9 @@ pub(super) fn empty_object(kind: &Kind, api_version: &str) -> Value {
     if kind.kind == "Lease" && !kind.is_custom() {
         as_map(&mut empty).insert("spec".to_owned(), json!({}));
     }
+    if kind.is_definition() {
+        as_map(&mut empty).insert("spec".to_owned(), json!({ "names": {} }));
+    }
     empty
 }
 

@@ -14,6 +14,8 @@ use super::{SCHEMAS, built_in, shape::reference};
 pub(crate) enum Typed {
     Any,
     Text,
+    /// Bytes as text in base64, which is read elsewhere.
+    Bytes,
     Flag,
     Number,
     Whole32,
@@ -62,8 +64,7 @@ fn of(schema: &Value) -> Typed {
     }
     let text = |name: &str| schema.get(name).and_then(Value::as_str).unwrap_or_default();
     match (text("type"), text("format")) {
-        // Its bytes are read elsewhere.
-        ("string", "byte") => Typed::Any,
+        ("string", "byte") => Typed::Bytes,
         ("string", _) => Typed::Text,
         ("boolean", _) => Typed::Flag,
         ("integer", "int32") => Typed::Whole32,
@@ -99,7 +100,7 @@ impl Typed {
     fn read(&self, value: &mut Value, at: &Place<'_>) -> Result<(), String> {
         match (self, &mut *value) {
             (Self::Any, _) | (_, Value::Null) | (Self::Text, Value::String(_)) | (Self::Flag, Value::Bool(_)) => Ok(()),
-            (Self::Number, Value::Number(_)) => Ok(()),
+            (Self::Number, Value::Number(_)) | (Self::Bytes, Value::String(_)) => Ok(()),
             (Self::Whole32 | Self::Whole64, Value::Number(_)) => self.whole(value, at),
             (Self::Quantity, Value::String(text)) => {
                 *text = canonical(text)?;
@@ -152,6 +153,7 @@ impl Typed {
         match self {
             Self::Any => "interface {}".to_owned(),
             Self::Text => "string".to_owned(),
+            Self::Bytes => "[]uint8".to_owned(),
             Self::Flag => "bool".to_owned(),
             Self::Number => "float64".to_owned(),
             Self::Whole32 => "int32".to_owned(),
@@ -237,7 +239,7 @@ fn converted(wanted: &Typed, found: &Value) -> String {
     };
     match wanted {
         Typed::Map(_) => format!("cannot restore map from {kind}"),
-        Typed::List(_) => format!("cannot restore slice from {kind}"),
+        Typed::List(_) | Typed::Bytes => format!("cannot restore slice from {kind}"),
         Typed::Object(..) => format!("cannot restore struct from: {kind}"),
         _ if matches!(
             (kind, wanted),

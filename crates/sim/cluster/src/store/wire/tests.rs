@@ -140,11 +140,25 @@ fn depth(message: &'static Message, at: usize) -> usize {
     inside.map(|message| depth(message, at + 1)).max().unwrap_or(at)
 }
 
+/// Kinds without a table: the server rejects their binary bodies.
+const WITHOUT: [&str; 10] = [
+    "CronJob",
+    "CustomResourceDefinition",
+    "DaemonSet",
+    "Endpoints",
+    "Ingress",
+    "Job",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "ReplicationController",
+    "StatefulSet",
+];
+
 #[test]
 fn tables_bound_the_depth_and_have_each_number_and_merge_key_once() {
     for kind in crate::TAKEN_AS_GIVEN.map(|(kind, _)| kind) {
         let Some(table) = table(kind) else {
-            assert_eq!(kind, "CustomResourceDefinition");
+            assert!(WITHOUT.contains(&kind), "{kind}");
             continue;
         };
         assert!(depth(table, 0) > 0);
