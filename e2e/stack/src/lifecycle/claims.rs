@@ -3,7 +3,8 @@
 use super::env::{Part, TestEnv};
 use super::report::Report;
 use super::{
-    audit, cluster, cluster_move, foreign, install, kills, labels, plugin, remediation, reuse, rolls, topology, upgrade,
+    audit, cluster, cluster_move, conflicts, foreign, install, kills, labels, plugin, remediation, reuse, rolls,
+    topology, upgrade,
 };
 use crate::claim::{self, Proof};
 
@@ -181,6 +182,10 @@ const CLAIMS: &[Claim] = &[
     always(
         "no_manager_asks_for_what_does_not_exist",
         audit::nothing_is_asked_for_that_does_not_exist,
+    ),
+    always(
+        "no_write_conflicts_with_one_of_this_program",
+        conflicts::no_write_conflicts_with_one_of_this_program,
     ),
 ];
 

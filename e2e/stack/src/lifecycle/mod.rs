@@ -18,6 +18,7 @@ mod checks;
 mod claims;
 mod cluster;
 mod cluster_move;
+mod conflicts;
 mod describe;
 mod drive;
 mod env;

@@ -1,0 +1,279 @@
+//! Writes of this program that the API server refused with 409. Pure.
+//!
+//! The one who wrote the object last is the cause: a precondition names a version that it replaced, or it created what was to be created.
+//! A conflict after a write of another client cannot be avoided, and is counted. One after a write of this program is a defect: a
+//! controller did not wait for its own write, or two products write one object at the same time.
+
+use std::collections::BTreeMap;
+
+use anyhow::ensure;
+use serde::Deserialize;
+
+use super::env::TestEnv;
+use crate::claim::Proof;
+
+/// A conflict after an own write that cannot be avoided.
+struct Expected {
+    /// With its subresource.
+    resource: &'static str,
+    /// The accounts of the refused write and of the one before, without their namespaces; `None` for any.
+    accounts: Option<(&'static str, &'static str)>,
+    why: &'static str,
+}
+
+const EXPECTED: &[Expected] = &[
+    Expected {
+        resource: "leases",
+        accounts: None,
+        why: "candidates for one Lease write the same version of it, and one of them is to win",
+    },
+    // Without the precondition a status that was decided for another spec would be written.
+    Expected {
+        resource: "baremetalhosts/status",
+        accounts: Some(("baremetal-operator-controller-manager", "capm3-manager")),
+        why: "a machine takes, pauses or releases a host while the status for its former spec is on its way",
+    },
+];
+const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
+
+/// A refused write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::lifecycle) struct Conflict {
+    /// The account that sent it.
+    by: String,
+    verb: String,
+    /// With its subresource.
+    resource: String,
+    name: String,
+    /// Who wrote the object last.
+    after: Option<Writer>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Writer {
+    account: String,
+    is_ours: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Event {
+    verb: String,
+    user: User,
+    #[serde(default)]
+    user_agent: String,
+    object_ref: Option<Reference>,
+    response_status: Option<Status>,
+    stage: String,
+}
+
+#[derive(Deserialize)]
+struct User {
+    #[serde(default)]
+    username: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Reference {
+    resource: String,
+    subresource: String,
+    namespace: String,
+    name: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Status {
+    code: u16,
+}
+
+/// The conflicts of this program from this byte of an audit log on. Earlier events say who wrote an object last.
+pub(in crate::lifecycle) fn of(log: &str, from: usize) -> Vec<Conflict> {
+    let mut last: BTreeMap<[String; 3], Writer> = BTreeMap::new();
+    let (mut conflicts, mut at) = (Vec::new(), 0_usize);
+    for line in log.split_inclusive('\n') {
+        let begin = at;
+        at = at.saturating_add(line.len());
+        let Some((event, object, code)) = write(line) else {
+            continue;
+        };
+        let account = event.user.username.trim_start_matches(SERVICE_ACCOUNT).to_owned();
+        let writer = Writer {
+            is_ours: event.user_agent.starts_with("capm3/") && event.user.username.starts_with(SERVICE_ACCOUNT),
+            account,
+        };
+        let key = [&object.resource, &object.namespace, &object.name].map(Clone::clone);
+        match code {
+            0..300 => drop(last.insert(key, writer)),
+            409 if writer.is_ours && begin >= from => {
+                let resource = match object.subresource.as_str() {
+                    "" => object.resource,
+                    sub => format!("{}/{sub}", object.resource),
+                };
+                conflicts.push(Conflict {
+                    by: writer.account,
+                    verb: event.verb,
+                    resource,
+                    name: object.name,
+                    after: last.get(&key).cloned(),
+                });
+            }
+            _ => {}
+        }
+    }
+    conflicts
+}
+
+/// A write with its object and the code of its response.
+fn write(line: &str) -> Option<(Event, Reference, u16)> {
+    const READS: [&str; 3] = ["get", "list", "watch"];
+    let mut event: Event = serde_json::from_str(line).ok()?;
+    if event.stage != "ResponseComplete" || READS.contains(&event.verb.as_str()) {
+        return None;
+    }
+    let (object, status) = (event.object_ref.take()?, event.response_status.take()?);
+    Some((event, object, status.code))
+}
+
+impl Conflict {
+    /// Whether this program caused it.
+    fn is_own(&self) -> bool {
+        let Some(writer) = self.after.as_ref().filter(|writer| writer.is_ours) else {
+            return false;
+        };
+        let is_of = |account: &str, name: &str| account.rsplit(':').next() == Some(name);
+        !EXPECTED.iter().any(|one| {
+            let accounts = one.accounts;
+            let is_by = accounts.is_none_or(|(by, after)| is_of(&self.by, by) && is_of(&writer.account, after));
+            one.resource == self.resource && is_by
+        })
+    }
+
+    /// Without the name of the object.
+    fn kind(&self) -> String {
+        let after = self
+            .after
+            .as_ref()
+            .map_or("another write", |writer| writer.account.as_str());
+        format!("{} {} of {} after {after}", self.verb, self.resource, self.by)
+    }
+}
+
+/// None has this program as its cause. The others are counted.
+pub(in crate::lifecycle) fn none_is_own(conflicts: &[Conflict]) -> Proof {
+    let own = conflicts.iter().filter(|conflict| conflict.is_own());
+    let own: Vec<String> = own.map(|one| format!("{}: {}", one.name, one.kind())).collect();
+    ensure!(own.is_empty(), "{}", own.join("\n       "));
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for conflict in conflicts {
+        *counts.entry(conflict.kind()).or_default() += 1;
+    }
+    let counts: Vec<String> = counts.iter().map(|(kind, count)| format!("{count} x {kind}")).collect();
+    Ok(match counts.as_slice() {
+        [] => "no write was refused".to_owned(),
+        counts => counts.join(", "),
+    })
+}
+
+/// For all requests of a stack.
+pub(super) fn no_write_conflicts_with_one_of_this_program(env: &TestEnv<'_>) -> Proof {
+    for Expected { resource, why, .. } in EXPECTED {
+        println!("       may conflict: {resource}: {why}");
+    }
+    let log = std::fs::read_to_string(env.stack.places.log("audit"))?;
+    ensure!(log.contains("\"capm3/"), "this program sent no request");
+    none_is_own(&of(&log, 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OURS: &str = "capm3/v1";
+    const MANAGER: &str = "system:serviceaccount:a:manager";
+
+    fn event(verb: &str, resource: &str, (user, agent): (&str, &str), code: u16) -> String {
+        let object = format!(r#"{{"resource":"{resource}","namespace":"n","name":"o"}}"#);
+        format!(
+            r#"{{"verb":"{verb}","user":{{"username":"{user}"}},"userAgent":"{agent}","objectRef":{object},"responseStatus":{{"code":{code}}},"stage":"ResponseComplete"}}"#
+        )
+    }
+
+    /// A write of this one, and then a refused one of this program.
+    fn after(resource: &str, writer: (&str, &str), code: u16) -> Vec<Conflict> {
+        let log = [
+            event("patch", resource, writer, code),
+            event("patch", resource, (MANAGER, OURS), 409),
+        ];
+        of(&log.join("\n"), 0)
+    }
+
+    #[test]
+    fn conflict_is_caused_by_the_one_who_wrote_the_object_last() {
+        for (resource, writer, code, is_own) in [
+            ("ippools", (MANAGER, OURS), 200, true),
+            ("ippools", ("system:serviceaccount:b:other", OURS), 201, true),
+            ("ippools", (MANAGER, "manager/v0"), 200, false),
+            ("ippools", ("admin", "kubectl/v1"), 200, false),
+            // A command of this program that a person typed.
+            ("ippools", ("admin", OURS), 200, false),
+            // It wrote nothing.
+            ("ippools", (MANAGER, OURS), 422, false),
+            ("leases", (MANAGER, OURS), 200, false),
+        ] {
+            let found = after(resource, writer, code);
+            assert_eq!(found.len(), 1);
+            assert_eq!(none_is_own(&found).is_err(), is_own, "{resource} {writer:?} {code}");
+        }
+    }
+
+    #[test]
+    fn status_of_a_host_may_be_too_late_for_a_machine_that_changes_its_spec() {
+        const HOSTS: &str = "system:serviceaccount:b:baremetal-operator-controller-manager";
+        const MACHINES: &str = "system:serviceaccount:a:capm3-manager";
+        for (resource, by, after, is_own) in [
+            ("baremetalhosts/status", HOSTS, MACHINES, false),
+            ("baremetalhosts/status", HOSTS, HOSTS, true),
+            ("baremetalhosts/status", MACHINES, HOSTS, true),
+            ("baremetalhosts", HOSTS, MACHINES, true),
+        ] {
+            let account = |user: &str| user.trim_start_matches(SERVICE_ACCOUNT).to_owned();
+            let conflict = Conflict {
+                by: account(by),
+                verb: "patch".to_owned(),
+                resource: resource.to_owned(),
+                name: "o".to_owned(),
+                after: Some(Writer {
+                    account: account(after),
+                    is_ours: true,
+                }),
+            };
+            assert_eq!(conflict.is_own(), is_own, "{resource} {by} {after}");
+        }
+    }
+
+    #[test]
+    fn later_write_of_another_client_is_the_cause() {
+        let log = [
+            event("patch", "ippools", (MANAGER, OURS), 200),
+            event("patch", "ippools", ("admin", "kubectl/v1"), 200),
+            event("get", "ippools", (MANAGER, OURS), 200),
+            event("patch", "ippools", (MANAGER, OURS), 409),
+        ];
+        let figures = none_is_own(&of(&log.join("\n"), 0)).unwrap();
+        assert_eq!(figures, "1 x patch ippools of a:manager after admin");
+    }
+
+    #[test]
+    fn conflicts_of_others_and_of_before_are_left_out_and_earlier_writes_count() {
+        let own = event("patch", "ippools", (MANAGER, OURS), 200) + "\n";
+        let refused = event("patch", "ippools", (MANAGER, OURS), 409) + "\n";
+        let other = event("patch", "ippools", (MANAGER, "manager/v0"), 409) + "\n";
+        let log = [own.clone(), refused.clone(), other, refused.clone()].concat();
+        let found = of(&log, own.len() + refused.len());
+        assert_eq!(found.len(), 1);
+        assert!(none_is_own(&found).is_err());
+        assert_eq!(none_is_own(&of(&own, 0)).unwrap(), "no write was refused");
+    }
+}
