@@ -186,6 +186,21 @@ pub(super) fn no_write_conflicts_with_one_of_this_program(env: &TestEnv<'_>) -> 
     none_is_own(&of(&log, 0))
 }
 
+/// A conflict of which this program is the cause.
+#[cfg(test)]
+pub(in crate::lifecycle) fn own_for_test() -> Vec<Conflict> {
+    vec![Conflict {
+        by: "a:manager".to_owned(),
+        verb: "patch".to_owned(),
+        resource: "ippools".to_owned(),
+        name: "o".to_owned(),
+        after: Some(Writer {
+            account: "a:manager".to_owned(),
+            is_ours: true,
+        }),
+    }]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

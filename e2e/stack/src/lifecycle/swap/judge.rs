@@ -4,7 +4,9 @@ mod begun;
 mod first;
 mod leases;
 mod owners;
+mod pause;
 mod preflight;
+mod services;
 mod states;
 mod writes;
 
@@ -24,6 +26,7 @@ use super::release::GoRelease;
 use super::stage::{FAILED, MACHINES, OF_CLUSTER, host};
 use super::work::{InFlight, REBOOTED, SWITCHED};
 use crate::claim::Proof;
+use crate::lifecycle::conflicts::{Conflict, none_is_own};
 
 /// Longer than a lease that ends without being released. It holds for a way back with `hand-back` too, before which all
 /// managers are stopped.
@@ -66,6 +69,12 @@ pub(super) struct Turn {
     pub(super) named: BTreeSet<String>,
     /// Objects that preflight stops the switch for.
     pub(super) stops: BTreeSet<String>,
+    /// The same, asked again when services are in flight, on a way back on which no manager is killed: that follows an order at once.
+    pub(super) late_stops: Option<BTreeSet<String>>,
+    /// Orders from the begin of the switch until a paused Cluster is resumed.
+    pub(super) until_resumed: Vec<Order>,
+    /// Writes that were refused since the work was ordered.
+    pub(super) conflicts: Vec<Conflict>,
     /// What its dry run saw; none of the way back.
     pub(super) first: Option<First>,
     /// Whether Kubernetes refuses a plain command, and whether preflight names the one that works.
@@ -99,6 +108,12 @@ pub(super) const INVARIANTS: &[Invariant] = &[
         Turn::refusals,
     ),
     ("preflight_named_each_host_that_something_happens_to", Turn::predicted),
+    ("preflight_waits_for_each_service_on_the_way_back", Turn::waited_for),
+    (
+        "hosts_of_a_paused_cluster_are_left_alone_until_it_is_resumed",
+        Turn::resumed,
+    ),
+    ("no_write_conflicts_with_one_of_this_program", Turn::conflicts),
     ("leases_cost_at_most_half_a_request_a_second", Turn::leases),
     ("preflight_saw_the_first_writes_and_orders", Turn::first_changes),
 ];
@@ -160,8 +175,8 @@ impl Turn {
     fn led(&self) -> Proof {
         let (mut violations, mut figures) = (Vec::new(), Vec::new());
         let limit = match self.way {
-            Way::Scale | Way::Upgrade => WITHOUT_MANAGER,
-            Way::Killed => WITHOUT_KILLED,
+            Way::Scale | Way::Upgrade if !self.work.is_cut => WITHOUT_MANAGER,
+            Way::Scale | Way::Upgrade | Way::Killed => WITHOUT_KILLED,
         };
         for (deployment, gap) in self.gaps {
             let Some(millis) = gap else {
@@ -180,6 +195,10 @@ impl Turn {
             violations,
             format!("at most {} s: {}", limit / 1000, figures.join(", ")),
         )
+    }
+
+    fn conflicts(&self) -> Proof {
+        none_is_own(&self.conflicts)
     }
 
     fn no_order_at_rest(&self) -> Proof {

@@ -278,7 +278,7 @@ impl Installer<'_> {
 
     /// `kill -9` of the process that leads, while it works: the lease stays until it expires. Without a lease it is the one that is
     /// ready.
-    fn kill_leader(&self, family: Family, product: &Product) -> anyhow::Result<()> {
+    pub(super) fn kill_leader(&self, family: Family, product: &Product) -> anyhow::Result<()> {
         let (stack, what) = (self.stack(), format!("a leader of {}", product.deployment));
         until(LEADS, &what, || {
             let namespace = product.namespace(family);

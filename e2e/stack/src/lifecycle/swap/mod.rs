@@ -11,6 +11,7 @@ mod identity;
 mod judge;
 pub(super) mod logs;
 mod managers;
+mod pause;
 mod plain;
 mod predict;
 mod products;
@@ -25,6 +26,7 @@ mod updates;
 mod upstream;
 mod work;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
@@ -36,6 +38,7 @@ use clap::Args;
 use parking_lot::Mutex;
 
 use super::cluster::LONG;
+use super::conflicts;
 use super::env::TestEnv;
 use super::fleet::{Delays, Fleet, FleetOptions, Wanted};
 use super::install;
@@ -170,6 +173,20 @@ fn inside(places: &Places, options: &Options) -> anyhow::Result<ExitCode> {
     Ok(exit_code(held))
 }
 
+/// A switch that has ended, and what was seen before and during it.
+struct Switched {
+    kind: (Way, Family),
+    work: InFlight,
+    marks: [Mark; 3],
+    /// The lengths of the audit log and of Ironic's before the prediction.
+    since: (usize, usize),
+    prediction: Prediction,
+    refusals: Vec<Refusal>,
+    late_stops: Option<BTreeSet<String>>,
+    /// The length of Ironic's log when the new managers were installed.
+    switched: usize,
+}
+
 struct Suite<'a> {
     env: &'a TestEnv<'a>,
     installer: &'a Installer<'a>,
@@ -226,54 +243,87 @@ impl Suite<'_> {
         let (env, mut work) = (self.env, InFlight::of(number));
         let refused = PLAIN.iter().map(|plain| self.installer.is_refused(to, plain));
         let refused = refused.collect::<anyhow::Result<Vec<bool>>>()?;
+        if to == Family::Go {
+            stage.fail_service(number)?;
+        }
         let before = Mark::now(env.stack, env.fleet)?;
         stage.begin(&work)?;
-        let (predicted, prediction) = self.predict(to)?;
-        let refusals = refusals(&refused, &prediction);
+        let (since, prediction) = self.predict(to)?;
         stage.ask(&mut work)?;
+        let late_stops = match to {
+            Family::Go if !work.is_cut => Some(self.predict(to)?.1.stops()),
+            Family::Go | Family::Ours => None,
+        };
+        if work.is_cut {
+            self.cut(stage)?;
+        }
         let switch = Mark::now(env.stack, env.fleet)?;
         self.installer.switch(to, way)?;
+        let switched = env.fleet.mark()?;
         stage.ended(&work)?;
         self.quiet(switch.audit)?;
         let after = Mark::now(env.stack, env.fleet)?;
-        let marks = [before, switch, after];
+        self.recorded(Switched {
+            kind: (way, to),
+            work,
+            marks: [before, switch, after],
+            since,
+            refusals: refusals(&refused, &prediction),
+            prediction,
+            late_stops,
+            switched,
+        })
+    }
+
+    /// Kills the leader of the hosts right after it ordered a service.
+    fn cut(&self, stage: &Stage<'_>) -> anyhow::Result<()> {
+        let [hosts, ..] = self.installer.products();
+        stage.begin_last_service()?;
+        self.installer.kill_leader(Family::Ours, &hosts)
+    }
+
+    /// A switch with what the logs say of it.
+    fn recorded(&self, switched: Switched) -> anyhow::Result<Turn> {
+        let (env, (way, to)) = (self.env, switched.kind);
+        let (marks, prediction) = (switched.marks, switched.prediction);
         let nodes = marks.iter().flat_map(|mark| mark.nodes.clone()).collect();
         let [from, since, _] = marks.each_ref().map(|mark| mark.ironic);
         let [old, _, new] = marks.each_ref().map(|mark| &mark.managers);
         let go = if to == Family::Ours { old } else { new };
+        let log = env.fleet.log_since(since)?;
+        let until_resumed = log.get(..switched.switched.saturating_sub(since)).unwrap_or_default();
         let audit = fs::read(env.stack.places.log("audit"))?;
         let part =
             |range: std::ops::Range<usize>| String::from_utf8_lossy(audit.get(range).unwrap_or_default()).into_owned();
-        let writes = [
-            part(marks[0].audit..marks[1].audit),
-            part(marks[1].audit..marks[2].audit),
-        ];
+        let [begun, since_switch, end] = marks.each_ref().map(|mark| mark.audit);
+        let writes = [part(begun..since_switch), part(since_switch..end)];
         let requests = writes.each_ref().map(|part| logs::requests(part));
         let gap = |product: Product| {
-            (
-                product.deployment,
-                logs::without_manager(&requests, &product, to == Family::Ours),
-            )
+            let gap = logs::without_manager(&requests, &product, to == Family::Ours);
+            (product.deployment, gap)
         };
         Ok(Turn {
             to,
             release: self.installer.upstream.release.clone(),
             gaps: self.installer.products().map(gap),
             way,
-            work,
-            orders: logs::orders(&env.fleet.log_since(since)?, &nodes),
+            work: switched.work,
+            orders: logs::orders(&log, &nodes),
+            until_resumed: logs::orders(until_resumed, &nodes),
             since_prediction: Seen {
-                writes: logs::writes(&part(predicted.0..marks[2].audit)),
-                orders: logs::orders(&env.fleet.log_since(predicted.1)?, &nodes),
+                writes: logs::writes(&part(switched.since.0..end)),
+                orders: logs::orders(&env.fleet.log_since(switched.since.1)?, &nodes),
             },
             begun: logs::begun(&env.fleet.log_since(from)?, &nodes, go),
             writes: writes.each_ref().map(|part| logs::writes(part)),
             leases: logs::of_leases(&requests[1]),
+            conflicts: conflicts::of(&part(0..end), begun),
             versions: (self.versions)()?,
             named: prediction.hosts(),
             stops: prediction.stops(),
+            late_stops: switched.late_stops,
             first: prediction.first(),
-            refusals,
+            refusals: switched.refusals,
             predicted: prediction.text(),
             session: self.installer.session.take(),
             marks,

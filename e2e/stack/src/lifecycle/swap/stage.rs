@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::features::{DISC, KEPT, LIVE, MOVED, SET, STEPS, STUCK, SUBSCRIBED, UNINSPECTED, VOLUMES};
 use super::products::Family;
 use super::release::GoRelease;
-use super::work::{InFlight, PAIR, REBOOTED, REBUILT, RETUNED, SERVICED, SWITCHED, UPDATED};
+use super::work::{CUT, FLASHED, InFlight, PAIR, REBOOTED, REBUILT, RETUNED, SERVICED, SWITCHED, UNSERVICED, UPDATED};
 use crate::claims::stack::Stack;
 use crate::lifecycle::cluster::LONG;
 use crate::lifecycle::env::TestEnv;
@@ -23,11 +23,13 @@ use crate::wait::until;
 
 /// The slow inspection of all machines, on a machine with other work.
 pub(super) const LIMIT: Duration = Duration::from_secs(1500);
-pub(super) const MACHINES: usize = 44;
+pub(super) const MACHINES: usize = 47;
 /// Machines that the cluster may use: those of the label.
 pub(super) const OF_CLUSTER: [u64; 5] = [1, 2, 3, 4, 5];
 /// Machines that run what the suite does not simulate.
-pub(super) const PROVISIONED: [u64; 13] = [7, 9, 10, 11, 17, 18, 22, 24, DISC, SUBSCRIBED, STUCK, MOVED, SERVICED];
+pub(super) const PROVISIONED: [u64; 16] = [
+    7, 9, 10, 11, 17, 18, 22, 24, DISC, SUBSCRIBED, STUCK, MOVED, SERVICED, FLASHED, UNSERVICED, CUT,
+];
 /// The same without an image on the disk.
 const DEPLOYED: [u64; 2] = [LIVE, STEPS];
 /// Its consumer is a HostClaim, a kind that only newer Go managers serve; otherwise it is available.
@@ -70,6 +72,11 @@ pub(super) const AT_REST: &[(u64, &str)] = &[
     (SET, "available, with BIOS settings"),
     (KEPT, "available, kept for the machines of another owner"),
     (MOVED, "provisioned, paused in the middle of a move"),
+    (
+        UNSERVICED,
+        "provisioned, with a service that failed before the way back",
+    ),
+    (CUT, "provisioned, with updates at a reboot"),
 ];
 /// Errors that are retried by either manager.
 pub(super) const FAILED: &[(u64, &str)] = &[
@@ -319,17 +326,20 @@ impl Stage<'_> {
 
     /// Asks for what takes less time than the prediction, so that it is in flight too.
     pub(super) fn ask(&self, work: &mut InFlight) -> anyhow::Result<()> {
+        self.ask_for_services(work)?;
         work.remediated = Some(self.begin_remediation()?);
         // One after the other: settings take less time than volumes, and may be there when the switch begins.
         self.tune(RETUNED, work.turbo)?;
         self.all("a host to get its settings", "preparing", &[RETUNED])?;
-        self.update(&work.firmware)?;
+        self.update(UPDATED, &[("bios", &work.firmware)])?;
         self.all("a host to get its firmware", "preparing", &[UPDATED])?;
-        if let Some(turbo) = work.serviced {
-            self.ask_for_service(turbo)?;
-            self.is_in_service()?;
+        if work.is_paused {
+            self.pause_cluster()?;
         }
+        // At the same time: a service takes half a minute.
+        self.begin_services()?;
         self.volume(REBUILT, work.volume)?;
+        self.are_in_service()?;
         self.all("a host to get its volume", "preparing", &[REBUILT])?;
         self.annotate(REBOOTED, REBOOT)?;
         self.patch(SWITCHED, &json!({"spec": {"online": work.online}}))
@@ -337,13 +347,14 @@ impl Stage<'_> {
 
     /// Waits until the work has ended, and running machines have done what was asked.
     pub(super) fn ended(&self, work: &InFlight) -> anyhow::Result<()> {
+        if work.is_paused {
+            self.resume_cluster()?;
+        }
         self.reached("the work in flight to end", &work.ends())?;
         self.has_volume(REBUILT, work.volume)?;
         self.is_tuned(RETUNED, work.turbo)?;
         self.is_updated(&work.firmware)?;
-        if let Some(turbo) = work.serviced {
-            self.is_serviced(turbo)?;
-        }
+        self.are_serviced(work)?;
         self.end_remediation()?;
         until(LONG, "running machines to do what was asked", || {
             let hosts = list(self.stack(), NAMESPACE, "baremetalhosts")?;

@@ -1,6 +1,6 @@
-//! An update of the firmware of a free machine, asked right before each switch.
+//! Updates of the firmware: of a free machine, asked right before each switch, and of running ones.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::stage::{LIMIT, Stage, host};
 use super::work::UPDATED;
@@ -11,15 +11,27 @@ use crate::wait::until;
 const COMPONENTS: &str = "hostfirmwarecomponents.metal3.io";
 
 impl Stage<'_> {
-    /// Asks for a version, which a cleaning brings. The Go manager creates the object when it has inspected the host.
-    pub(super) fn update(&self, version: &str) -> anyhow::Result<()> {
-        until(LIMIT, "the components of a host", || {
+    /// Asks for versions of components.
+    pub(super) fn update(&self, number: u64, wanted: &[(&str, &str)]) -> anyhow::Result<()> {
+        let mut updates = Vec::new();
+        for (component, version) in wanted {
+            updates.push((*component, self.0.fleet.offer_firmware(component, version)?));
+        }
+        self.request_updates(number, &updates)
+    }
+
+    /// Asks for files for components. The Go manager creates the object when it has inspected the host.
+    pub(super) fn request_updates(&self, number: u64, updates: &[(&str, String)]) -> anyhow::Result<()> {
+        until(LIMIT, &format!("the components of {}", host(number)), || {
             let all = list(self.0.stack, NAMESPACE, COMPONENTS)?;
-            Ok(all.iter().any(|one| name(one) == host(UPDATED)).then_some(()))
+            Ok(all.iter().any(|one| name(one) == host(number)).then_some(()))
         })?;
-        let url = self.0.fleet.offer_firmware("bios", version)?;
-        let spec = json!({"spec": {"updates": [{"component": "bios", "url": url}]}});
-        let (host, patch) = (host(UPDATED), format!("--patch={spec}"));
+        let update = |(component, url): &(&str, String)| json!({"component": component, "url": url});
+        let updates: Vec<Value> = updates.iter().map(update).collect();
+        let (host, patch) = (
+            host(number),
+            format!("--patch={}", json!({"spec": {"updates": updates}})),
+        );
         let args = [
             "--namespace",
             NAMESPACE,
@@ -32,16 +44,34 @@ impl Stage<'_> {
         self.0.stack.kubectl(&args).map(drop)
     }
 
-    /// Waits until the machine has that version and its host is available.
+    /// Waits until the free machine has that version and its host is available.
     pub(super) fn is_updated(&self, version: &str) -> anyhow::Result<()> {
-        until(LIMIT, &format!("a machine to have the firmware {version}"), || {
-            let machines = self.0.fleet.machine_states(self.0.stack)?;
-            let mut machines = machines.iter().filter(|machine| machine["number"] == UPDATED);
-            let has = machines.any(|machine| machine["firmware"]["bios"] == version);
-            let hosts = list(self.0.stack, NAMESPACE, "baremetalhosts")?;
-            let mut hosts = hosts.iter().filter(|one| name(one) == host(UPDATED));
-            let is_available = hosts.any(|one| one["status"]["provisioning"]["state"] == "available");
-            Ok((has && is_available).then_some(()))
+        self.has_firmware(UPDATED, &[("bios", version)], |host| {
+            host["status"]["provisioning"]["state"] == "available"
         })
+    }
+
+    /// Waits until a machine has these versions and its host is as this says.
+    pub(super) fn has_firmware(
+        &self,
+        number: u64,
+        wanted: &[(&str, &str)],
+        is_ready: impl Fn(&Value) -> bool,
+    ) -> anyhow::Result<()> {
+        until(
+            LIMIT,
+            &format!("{} to have the firmware {wanted:?}", host(number)),
+            || {
+                let machines = self.0.fleet.machine_states(self.0.stack)?;
+                let mut machines = machines.iter().filter(|machine| machine["number"] == number);
+                let has = machines.any(|machine| {
+                    let mut wanted = wanted.iter();
+                    wanted.all(|(component, version)| machine["firmware"][*component] == *version)
+                });
+                let hosts = list(self.0.stack, NAMESPACE, "baremetalhosts")?;
+                let mut hosts = hosts.iter().filter(|one| name(one) == host(number));
+                Ok((has && hosts.any(&is_ready)).then_some(()))
+            },
+        )
     }
 }

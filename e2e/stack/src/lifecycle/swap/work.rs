@@ -14,6 +14,12 @@ pub(super) const RETUNED: u64 = 42;
 pub(super) const SERVICED: u64 = 43;
 /// Its BIOS is updated in each switch.
 pub(super) const UPDATED: u64 = 44;
+/// It runs, and a service updates its BIOS and its BMC.
+pub(super) const FLASHED: u64 = 45;
+/// It runs, after a service of this program that failed before each way back.
+pub(super) const UNSERVICED: u64 = 46;
+/// It runs, and its service is ordered right before this program is killed.
+pub(super) const CUT: u64 = 47;
 /// After a switch in which a machine is deleted.
 const FEWER_WORKERS: usize = 2;
 /// Hosts that are provisioned in one switch and deprovisioned in the next.
@@ -30,6 +36,9 @@ const NEW: [[u64; 3]; 8] = [
     [25, 29, 28],
     [28, 30, 29],
 ];
+/// Of four switches, the two ways back: in one the Cluster is paused, in the other one this program is killed.
+const PAUSED_IN: usize = 1;
+const CUT_IN: usize = 3;
 /// The switches that a run has work for.
 pub(super) const SWITCHES: usize = NEW.len();
 
@@ -49,8 +58,14 @@ pub(super) struct InFlight {
     pub(super) turbo: &'static str,
     /// The new version of its BIOS.
     pub(super) firmware: String,
-    /// The new setting of the BIOS of a running machine, where the Go manager is asked for a service.
-    pub(super) serviced: Option<&'static str>,
+    /// The new version of the BMC of a running machine.
+    pub(super) bmc: String,
+    /// The new setting of the BIOS of a running machine.
+    pub(super) serviced: &'static str,
+    /// Whether the manager that ordered the last service is killed.
+    pub(super) is_cut: bool,
+    /// Whether the Cluster is paused during the switch.
+    pub(super) is_paused: bool,
     /// The machine of a worker whose Node stopped answering; known when it did.
     pub(super) remediated: Option<u64>,
 }
@@ -72,7 +87,10 @@ impl InFlight {
             volume: if is_even { 30 } else { 20 },
             turbo: if is_even { "Enabled" } else { "Disabled" },
             firmware: format!("2.{turn}"),
-            serviced: is_even.then(|| if turn.is_multiple_of(4) { "Disabled" } else { "Enabled" }),
+            bmc: format!("3.{turn}"),
+            serviced: if is_even { "Disabled" } else { "Enabled" },
+            is_cut: turn % 4 == CUT_IN,
+            is_paused: turn % 4 == PAUSED_IN,
             remediated: None,
         }
     }
@@ -91,16 +109,27 @@ impl InFlight {
             (REBOOTED, "reboot annotation"),
             (SWITCHED, if self.online { "power on" } else { "power off" }),
         ];
-        let serviced = self.serviced.map(|_| (SERVICED, "service: BIOS settings"));
+        let services = [
+            (SERVICED, "service: BIOS settings"),
+            (FLASHED, "service: firmware of BIOS and BMC"),
+        ];
+        let cut = self
+            .is_cut
+            .then_some((CUT, "service: firmware of the BIOS, and the manager killed"));
         let remediated = self.remediated.map(|number| (number, "remediation: power off and on"));
-        always.into_iter().chain(serviced).chain(remediated).collect()
+        always
+            .into_iter()
+            .chain(services)
+            .chain(cut)
+            .chain(remediated)
+            .collect()
     }
 
     /// Hosts of which something is asked after the prediction, which cannot name them.
     pub(super) fn asked_late(&self) -> Vec<u64> {
-        [REBUILT, RETUNED, UPDATED, REBOOTED, SWITCHED]
+        [REBUILT, RETUNED, UPDATED, REBOOTED, SWITCHED, SERVICED, FLASHED]
             .into_iter()
-            .chain(self.serviced.map(|_| SERVICED))
+            .chain(self.is_cut.then_some(CUT))
             .chain(self.remediated)
             .collect()
     }
@@ -118,9 +147,11 @@ impl InFlight {
             (UPDATED, Some("available")),
             (REBOOTED, Some("provisioned")),
             (SWITCHED, Some("provisioned")),
+            (SERVICED, Some("provisioned")),
+            (FLASHED, Some("provisioned")),
         ]
         .into_iter()
-        .chain(self.serviced.map(|_| (SERVICED, Some("provisioned"))))
+        .chain(self.is_cut.then_some((CUT, Some("provisioned"))))
         .chain(self.remediated.map(|number| (number, Some("provisioned"))))
         .map(|(number, state)| (host(number), state))
         .collect()
@@ -149,5 +180,18 @@ mod tests {
             there.retain(|number| *number != work.deleted);
             assert_ne!(work.provisioned, work.deprovisioned);
         }
+    }
+    #[test]
+    fn each_switch_asks_for_other_firmware_and_only_ways_back_pause_or_kill() {
+        for turn in 1..SWITCHES {
+            let (former, work) = (InFlight::of(turn - 1), InFlight::of(turn));
+            assert_ne!(former.serviced, work.serviced, "{turn}");
+            assert_ne!((former.firmware, former.bmc), (work.firmware, work.bmc), "{turn}");
+        }
+        let all: Vec<(bool, bool)> = (0..4)
+            .map(InFlight::of)
+            .map(|one| (one.is_paused, one.is_cut))
+            .collect();
+        assert_eq!(all, [(false, false), (true, false), (false, false), (false, true)]);
     }
 }

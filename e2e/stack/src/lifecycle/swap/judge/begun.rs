@@ -1,11 +1,9 @@
 //! Whether work in flight was begun once.
 
-use std::iter;
-
 use super::{Turn, none};
 use crate::claim::Proof;
 use crate::lifecycle::swap::stage::{FAILED, host};
-use crate::lifecycle::swap::work::{REBUILT, RETUNED, SERVICED};
+use crate::lifecycle::swap::work::{CUT, FLASHED, REBUILT, RETUNED, SERVICED};
 
 impl Turn {
     pub(super) fn begun_once(&self) -> Proof {
@@ -26,11 +24,13 @@ impl Turn {
             .chain(by_go)
             .map(|((host, state), number)| format!("{host}: {state} {number} times"))
             .collect();
-        let serviced = self
-            .work
-            .serviced
-            .map(|_| (SERVICED, "/operationalStatus", "servicing"));
-        for (number, member, wanted) in iter::once((REBUILT, "/provisioning/state", "preparing")).chain(serviced) {
+        let in_flight = [
+            (REBUILT, "/provisioning/state", "preparing"),
+            (FLASHED, "/operationalStatus", "servicing"),
+        ];
+        // The shortest may end while the last one is ordered.
+        let serviced = (!self.work.is_cut).then_some((SERVICED, "/operationalStatus", "servicing"));
+        for (number, member, wanted) in in_flight.into_iter().chain(serviced) {
             let found = self.host_at(&host(number), 1).unwrap_or_default();
             let state = found["status"].pointer(member);
             if state.is_none_or(|state| state != wanted) {
@@ -40,11 +40,15 @@ impl Turn {
                 ));
             }
         }
-        // An image is deployed and a machine inspected in each switch: otherwise the log was not understood.
-        for (number, state) in [
+        // In each switch an image is deployed, a machine inspected and two are serviced: otherwise the log was not understood.
+        let always = [
             (self.work.provisioned, "deploying"),
             (self.work.inspected, "inspecting"),
-        ] {
+            (SERVICED, "servicing"),
+            (FLASHED, "servicing"),
+        ];
+        let cut = self.work.is_cut.then_some((CUT, "servicing"));
+        for (number, state) in always.into_iter().chain(cut) {
             if !self.begun.times.contains_key(&(host(number), state.to_owned())) {
                 violations.push(format!("{}: no {state} is in the log", host(number)));
             }

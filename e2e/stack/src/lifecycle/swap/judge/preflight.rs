@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{Turn, none};
+use serde_json::Value;
+
+use super::{HOST, Turn, none};
 use crate::claim::Proof;
-use crate::lifecycle::swap::stage::{host, stops};
+use crate::lifecycle::swap::stage::{FAILED, host, stops};
 
 impl Turn {
     pub(super) fn stopped(&self) -> Proof {
@@ -27,6 +29,18 @@ impl Turn {
         )
     }
 
+    /// Whether a failed host may have had no error when preflight looked: one that is tried again has none until it fails.
+    fn was_tried_again(&self, name: &str) -> bool {
+        let is_failed = FAILED.iter().any(|(number, _)| host(*number) == name);
+        let has_none = |host: &Value| host["status"]["errorType"].as_str().is_none_or(str::is_empty);
+        let [from, to, _] = self.marks.each_ref().map(|mark| mark.revision);
+        let versions = self.versions.get(&(HOST.to_owned(), name.to_owned()));
+        let between = versions.into_iter().flatten();
+        let mut between = between.filter(|one| one.revision > from && one.revision <= to);
+        is_failed
+            && (self.host_at(name, 0).is_some_and(|host| has_none(&host)) || between.any(|one| has_none(&one.object)))
+    }
+
     pub(super) fn predicted(&self) -> Proof {
         let of_user: BTreeSet<String> = self.work.asked_late().into_iter().map(host).collect();
         let acted: BTreeSet<&String> = self
@@ -37,7 +51,8 @@ impl Turn {
             .collect();
         let is_surprise = |name: &&&String| {
             let was_there = self.host_at(name, 1).is_some();
-            was_there && !self.named.contains(**name) && !of_user.contains(**name) && !self.taken().contains(**name)
+            let is_expected = self.named.contains(**name) || of_user.contains(**name) || self.taken().contains(**name);
+            was_there && !is_expected && !self.was_tried_again(name)
         };
         let surprises: Vec<String> = acted.iter().filter(is_surprise).map(|name| (**name).clone()).collect();
         none(

@@ -2,8 +2,10 @@ use serde_json::json;
 
 use super::super::record::{MachineState, Owner, Secret};
 use super::*;
+use crate::lifecycle::conflicts;
 use crate::lifecycle::swap::stage::stops;
-use crate::lifecycle::swap::work::{REBUILT, RETUNED, SERVICED, UPDATED};
+use crate::lifecycle::swap::work::{CUT, FLASHED, REBUILT, RETUNED, SERVICED, UPDATED};
+use crate::products::machines::NAMESPACE;
 
 /// A switch in which nothing happens except what was ordered.
 pub(super) fn quiet() -> Turn {
@@ -24,6 +26,9 @@ pub(super) fn quiet() -> Turn {
         versions: Versions::new(),
         named: BTreeSet::new(),
         stops: stops(Family::Ours, &GoRelease::for_test()),
+        late_stops: None,
+        until_resumed: Vec::new(),
+        conflicts: Vec::new(),
         first: First::of(&json!({"dryRun": {}})),
         leases: Vec::new(),
         refusals: Vec::new(),
@@ -66,7 +71,12 @@ pub(super) fn quiet() -> Turn {
 }
 
 fn begun_once(work: &InFlight) -> Begun {
-    let once = [(work.provisioned, "deploying"), (work.inspected, "inspecting")];
+    let once = [
+        (work.provisioned, "deploying"),
+        (work.inspected, "inspecting"),
+        (SERVICED, "servicing"),
+        (FLASHED, "servicing"),
+    ];
     Begun {
         times: once.map(|(number, state)| ((host(number), state.to_owned()), 1)).into(),
         by_go_again: BTreeMap::new(),
@@ -77,7 +87,9 @@ fn begun_once(work: &InFlight) -> Begun {
 fn add_in_flight(turn: &mut Turn) {
     let preparing = json!({"provisioning": {"state": "preparing"}});
     add_with(turn, REBUILT, 15, json!({}), preparing);
-    add_with(turn, SERVICED, 15, json!({}), json!({"operationalStatus": "servicing"}));
+    for number in [SERVICED, FLASHED] {
+        add_with(turn, number, 15, json!({}), json!({"operationalStatus": "servicing"}));
+    }
 }
 
 /// The hosts that fail for ever, with their errors.
@@ -190,6 +202,58 @@ fn leader_may_renew_its_lease_every_six_seconds_and_start_with_more() {
     assert!(broken(&turn).is_empty(), "{:?}", broken(&turn));
 }
 
+/// The switch is one to the Go managers, before which preflight waits for all services.
+fn back(turn: &mut Turn) {
+    turn.to = Family::Go;
+    let hosts = [SERVICED, FLASHED].map(host);
+    turn.late_stops = Some(hosts.map(|host| format!("BareMetalHost {NAMESPACE}/{host}")).into());
+}
+
+/// A host of the Cluster is paused when the switch begins, and not any more at its end.
+fn paused(turn: &mut Turn) {
+    turn.work.is_paused = true;
+    add_paused(turn, 5, false);
+    add_paused(turn, 15, true);
+    add_paused(turn, 24, false);
+}
+
+fn add_paused(turn: &mut Turn, revision: u64, is_paused: bool) {
+    let by = is_paused.then_some("metal3.io/capm3");
+    let metadata = json!({"name": host(1), "uid": "u1", "annotations": {"baremetalhost.metal3.io/paused": by}});
+    let key = (HOST.to_owned(), host(1));
+    turn.versions.entry(key).or_default().push(Version {
+        revision,
+        is_deleted: false,
+        object: json!({"kind": HOST, "metadata": metadata, "spec": {}, "status": {}}),
+    });
+}
+
+#[test]
+fn preflight_may_stop_for_updates_that_have_not_ended_too() {
+    let mut turn = quiet();
+    back(&mut turn);
+    let object = format!("HostFirmwareComponents {NAMESPACE}/{}", host(FLASHED));
+    turn.late_stops.as_mut().unwrap().insert(object);
+    let broken = broken(&turn);
+    assert!(
+        !broken.iter().any(|name| name.starts_with("preflight_waits")),
+        "{broken:?}"
+    );
+}
+
+/// One controller takes the pause off and blocks moves, another one removes the saved status.
+#[test]
+fn host_of_a_paused_cluster_gets_two_writes_more() {
+    for (writes, holds) in [(3, true), (4, false)] {
+        let mut turn = quiet();
+        let user = products(&turn.release)[0].user();
+        paused(&mut turn);
+        turn.writes[1].extend((0..writes).map(|_| write(user, "capm3/v1", 1)));
+        turn.first = predicted(&vec![("patch status", 1); writes]);
+        assert_eq!(broken(&turn).is_empty(), holds, "{writes}: {:?}", broken(&turn));
+    }
+}
+
 /// The beginning of an invariant's name, and what violates it.
 type Violation = (&'static str, Box<dyn Fn(&mut Turn)>);
 
@@ -198,7 +262,7 @@ type Violation = (&'static str, Box<dyn Fn(&mut Turn)>);
 fn each_invariant_has_a_violation() {
     let [hosts, addresses, _] = products(&GoRelease::for_test());
     let (user, of_addresses) = (hosts.user(), addresses.user());
-    let table: [Violation; 31] = [
+    let table: [Violation; 38] = [
         ("no_product", Box::new(|turn| turn.gaps[1].1 = None)),
         ("no_product", Box::new(|turn| turn.gaps[2].1 = Some(20_001))),
         ("leases_cost", Box::new(|turn| turn.leases.clear())),
@@ -344,6 +408,41 @@ fn each_invariant_has_a_violation() {
             "preflight_named",
             Box::new(|turn| turn.orders.push(order(14, Verb::Provision))),
         ),
+        (
+            "preflight_waits",
+            Box::new(|turn| {
+                back(turn);
+                turn.late_stops.as_mut().unwrap().pop_first();
+            }),
+        ),
+        (
+            "preflight_waits",
+            Box::new(|turn| {
+                back(turn);
+                let other = format!("BareMetalHost {NAMESPACE}/{}", host(7));
+                turn.late_stops.as_mut().unwrap().insert(other);
+            }),
+        ),
+        ("preflight_waits", Box::new(|turn| turn.to = Family::Go)),
+        ("hosts_of_a_paused", Box::new(|turn| turn.work.is_paused = true)),
+        (
+            "hosts_of_a_paused",
+            Box::new(|turn| {
+                paused(turn);
+                turn.until_resumed.push(order(1, Verb::Power));
+            }),
+        ),
+        (
+            "hosts_of_a_paused",
+            Box::new(|turn| {
+                paused(turn);
+                add_paused(turn, 25, true);
+            }),
+        ),
+        (
+            "no_write_conflicts",
+            Box::new(|turn| turn.conflicts = conflicts::own_for_test()),
+        ),
     ];
     for (name, _) in INVARIANTS {
         assert!(table.iter().any(|(wanted, _)| name.starts_with(wanted)), "{name}");
@@ -410,6 +509,25 @@ fn asked_work_breaks_nothing() {
     assert!(broken(&turn).is_empty(), "{:?}", broken(&turn));
 }
 
+/// While it is tried again it has no error, which preflight would name.
+#[test]
+fn orders_to_a_failed_host_are_no_surprise_when_it_was_tried_again() {
+    let (number, what) = FAILED[2];
+    for (error, holds) in [("", true), (what.split(':').next().unwrap(), false)] {
+        let mut turn = quiet();
+        add_with(&mut turn, number, 15, json!({}), json!({"errorType": error}));
+        add_with(
+            &mut turn,
+            number,
+            25,
+            json!({}),
+            json!({"errorType": what.split(':').next()}),
+        );
+        turn.orders.push(order(number, Verb::Power));
+        assert_eq!(broken(&turn).is_empty(), holds, "{error:?}: {:?}", broken(&turn));
+    }
+}
+
 #[test]
 fn remediated_machine_boots_once_and_gets_power_orders_only() {
     for (boots, what, holds) in [
@@ -435,7 +553,7 @@ fn remediated_machine_boots_once_and_gets_power_orders_only() {
 
 #[test]
 fn host_that_is_asked_after_the_prediction_is_no_surprise() {
-    for number in [REBUILT, RETUNED, SERVICED] {
+    for number in [REBUILT, RETUNED, SERVICED, FLASHED] {
         let mut turn = quiet();
         turn.orders.push(order(number, Verb::Provision));
         assert!(broken(&turn).is_empty(), "{number}: {:?}", broken(&turn));
@@ -448,10 +566,26 @@ fn work_that_ended_before_the_switch_was_not_in_flight() {
     for (number, status) in [
         (REBUILT, json!({"provisioning": {"state": "available"}})),
         (SERVICED, json!({"operationalStatus": "OK"})),
+        (FLASHED, json!({"operationalStatus": "OK"})),
     ] {
         let mut turn = quiet();
         add_with(&mut turn, number, 16, json!({}), status);
         assert_eq!(broken(&turn), ["work_in_flight_is_not_begun_again"], "{number}");
+    }
+}
+
+/// The shortest service may have ended by then, and the Lease of the killed leader stays for a while.
+#[test]
+fn service_that_was_ordered_right_before_a_kill_begins_once() {
+    for (times, holds) in [(0, false), (1, true), (2, false)] {
+        let mut turn = quiet();
+        turn.work.is_cut = true;
+        turn.gaps[0].1 = Some(35_000);
+        add_with(&mut turn, SERVICED, 16, json!({}), json!({"operationalStatus": "OK"}));
+        let work = (host(CUT), "servicing".to_owned());
+        turn.begun.times.extend((times > 0).then_some((work, times)));
+        turn.orders.push(order(CUT, Verb::Provision));
+        assert_eq!(broken(&turn).is_empty(), holds, "{times}: {:?}", broken(&turn));
     }
 }
 
@@ -463,6 +597,8 @@ fn a_go_manager_may_repeat_what_brings_settings_only() {
         (SERVICED, "servicing", true),
         (REBUILT, "cleaning", false),
         (UPDATED, "cleaning", false),
+        (FLASHED, "servicing", false),
+        (CUT, "servicing", false),
         (16, "deploying", false),
         (17, "cleaning", false),
     ] {

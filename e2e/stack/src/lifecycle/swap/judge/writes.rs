@@ -5,6 +5,9 @@ use crate::claim::Proof;
 use crate::lifecycle::swap::logs::Write;
 use crate::lifecycle::swap::products::{Family, products};
 
+/// The machines' controller takes the pause off and then blocks moves again, and the hosts' controller removes the saved status.
+const OF_A_RESUME: usize = 3;
+
 impl Turn {
     /// Writes of the new managers to a host.
     pub(in crate::lifecycle::swap) fn writes_to(&self, name: &str) -> Vec<&Write> {
@@ -25,7 +28,9 @@ impl Turn {
             let writes = self.writes_to(name);
             total = total.saturating_add(writes.len());
             // The machine that Go managers up to 1.13 write as an owner is removed by a write of its own.
-            let most = if self.lost_its_machine_as_owner(name) { 2 } else { 1 };
+            let of_owner = usize::from(self.lost_its_machine_as_owner(name));
+            let of_pause = if self.was_paused(name) { OF_A_RESUME } else { 1 };
+            let most = of_pause.saturating_add(of_owner);
             if writes.len() > most {
                 let each: Vec<String> = writes
                     .iter()
