@@ -35,6 +35,7 @@ mod scale;
 mod selector;
 mod strategic;
 mod update;
+mod user;
 mod watch;
 mod wire;
 
@@ -53,7 +54,7 @@ pub use builtin::TAKEN_AS_GIVEN;
 pub use owners::{Access, May};
 pub use refusal::Refusal;
 pub use request::{Request, Target, Verb};
-pub use roles::Identity;
+pub use user::Identity;
 pub(crate) use watch::{Next, Watch};
 
 use admission::Hooks;

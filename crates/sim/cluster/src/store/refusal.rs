@@ -4,7 +4,7 @@ use metal3_schema::{FieldError, invalid_message};
 use serde_json::{Map, Value, json};
 
 use super::kind::{Kind, qualify};
-use super::roles::Wish;
+use super::user::Wish;
 
 /// A failed request.
 #[derive(Debug, Clone, PartialEq)]

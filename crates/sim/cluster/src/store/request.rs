@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 
 use super::kind::{Kind, Version};
 use super::refusal::Refusal;
-use super::roles::Identity;
+use super::user::Identity;
 
 /// A request as received.
 #[derive(Debug, Clone, Default)]

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::refusal::Refusal;
 use super::request::Request;
-use super::roles::{DISCOVERED, Wish};
+use super::roles::DISCOVERED;
+use super::user::Wish;
 use super::{Answer, Store, object, wire};
 
 const ACCESS: &str = "SelfSubjectAccessReview";

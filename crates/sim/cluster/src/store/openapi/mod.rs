@@ -3,43 +3,28 @@
 //! Clients read them before they explain a field, validate unknown fields or merge. Of the paths they have what clients look for: the
 //! kind of an object's path, its patches, and that the server validates fields.
 
+mod published;
 mod quantity;
 mod shape;
 mod typed;
 
 use std::collections::BTreeSet;
-use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
 use super::kind::Kind;
 use super::request::Request;
 use super::{Answer, Store, object};
+use published::{REFERENCE, SCHEMAS, built_in};
 
 pub(super) use shape::shape;
 pub(super) use typed::{Decoder, Typed, typed};
 
-/// Recorded from a real server.
-const RECORDED: &str = include_str!("../../../openapi/schemas.json");
-const REFERENCE: &str = "#/components/schemas/";
 const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 /// A kind whose descriptions of the type are those of each kind.
 const DESCRIBED: &str = "io.k8s.api.core.v1.ConfigMap";
 const OF_METADATA: &str = "Standard object's metadata. More info: \
     https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
-
-/// The schemas of built-in kinds.
-static SCHEMAS: LazyLock<Map<String, Value>> = LazyLock::new(|| serde_json::from_str(RECORDED).unwrap_or_default());
-
-/// The name and the schema of a built-in kind.
-fn built_in(group: &str, kind: &str) -> Option<(&'static str, &'static Value)> {
-    let named = |schema: &Value| {
-        let named = schema.pointer("/x-kubernetes-group-version-kind/0")?;
-        Some(named.get("group")? == group && named.get("kind")? == kind)
-    };
-    let mut found = SCHEMAS.iter().filter(|(_, schema)| named(schema) == Some(true));
-    found.next().map(|(name, schema)| (name.as_str(), schema))
-}
 
 impl Store {
     /// Answers a request for a document; `None` for other paths.

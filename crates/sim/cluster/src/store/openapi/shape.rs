@@ -3,7 +3,7 @@
 use metal3_schema::Schema;
 use serde_json::{Map, Value, json};
 
-use super::{REFERENCE, SCHEMAS, built_in};
+use super::published::{REFERENCE, SCHEMAS, built_in};
 
 /// Keywords that a structural schema has too.
 const KEPT: [&str; 4] = [

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::published::{SCHEMAS, built_in};
 use super::quantity::{FORMAT, canonical};
-use super::{SCHEMAS, built_in, shape::reference};
+use super::shape::reference;
 
 /// The type of a value.
 #[derive(Debug, PartialEq)]
