@@ -113,7 +113,7 @@ impl Reviewer {
             version: K::VERSION,
             kind: K::KIND,
             plural: K::PLURAL,
-            only_warns: K::RULES.is_empty() && K::DEFAULTS.is_empty(),
+            only_warns: K::ONLY_WARNS,
             rows: rows::<K>,
             review: review_documents::<K>,
             decode: |document| decode::<K>(document).map(drop),

@@ -146,6 +146,8 @@ pub trait AdmissionRules: Kind<Spec: JsonSchema + Serialize> {
     const RULES: &'static [Rule<Self>];
     /// Defaulting rows.
     const DEFAULTS: &'static [Defaulting<Self>] = &[];
+    /// Whether no row rejects a request, so that it need not wait for this program.
+    const ONLY_WARNS: bool = Self::RULES.is_empty() && Self::DEFAULTS.is_empty();
     /// Set when no controller of this program serves the kind: a request that writes its spec gets a warning.
     const UNSERVED: Option<Unserved> = None;
 }

@@ -12,6 +12,7 @@ pub mod bmc;
 pub mod clock;
 pub mod derived;
 pub mod destination;
+pub mod expression;
 pub mod ids;
 pub mod image;
 pub mod ip;

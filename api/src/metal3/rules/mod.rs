@@ -9,6 +9,7 @@ mod claim;
 mod data_image;
 mod firmware_components;
 mod host;
+mod policy;
 mod shape;
 mod subscription;
 mod unserved;

@@ -1,6 +1,6 @@
 //! Kinds without rules that no controller of this program serves, or only one with a setting: each request that writes their spec gets a warning.
 
-use crate::metal3::v1alpha1::{BareMetalSwitch, HostDeployPolicy};
+use crate::metal3::v1alpha1::BareMetalSwitch;
 use crate::rules::{AdmissionRules, Rule, Unserved};
 
 macro_rules! unserved {
@@ -14,5 +14,4 @@ macro_rules! unserved {
 
 unserved! {
     BareMetalSwitch: Unserved::without("IRONIC_NETWORKING_ENABLED", "no switch is configured");
-    HostDeployPolicy: Unserved::without("--hostclaims", "no HostClaim is served");
 }

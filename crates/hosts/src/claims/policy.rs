@@ -8,18 +8,15 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use metal3_api::metal3::v1alpha1::{BareMetalHost, HostClaimNamespaces, HostDeployPolicy};
+use metal3_domain::expression::whole;
 use metal3_runtime::cache::{Change, Key, SharedCache};
 use parking_lot::Mutex;
-use regex::{Regex, RegexBuilder};
+use regex::Regex;
 
 /// How many policies of a namespace count, in the order of their names. Who writes policies of one namespace could otherwise have
 /// any number of them evaluated for each claim of every namespace.
 pub(super) const MOST_POLICIES: usize = 32;
 
-/// The longest expression that is read.
-const LONGEST: usize = 512;
-/// The most memory of a compiled expression, in bytes. A few nested repetitions would take gigabytes.
-const MOST_MEMORY: usize = 1 << 18;
 /// Keys of these domains are never copied: they describe how a host is managed, and some contain its whole spec.
 const INTERNAL_DOMAINS: [&str; 6] = [
     "metal3.io",
@@ -32,20 +29,6 @@ const INTERNAL_DOMAINS: [&str; 6] = [
 ];
 /// A longer value is never copied: it may be a packed object.
 const LONGEST_VALUE: usize = 1024;
-
-/// Compiles an expression that matches a text as a whole; `None` if it cannot be used.
-fn whole(expression: &str) -> Option<Regex> {
-    let compile = |text: &str| {
-        let mut builder = RegexBuilder::new(text);
-        builder.size_limit(MOST_MEMORY).dfa_size_limit(MOST_MEMORY).build().ok()
-    };
-    if expression.len() > LONGEST {
-        return None;
-    }
-    // Alone first: `a)|(b` would end the group that anchors it.
-    compile(expression)?;
-    compile(&format!(r"\A(?:{expression})\z"))
-}
 
 /// One version of a policy; its expressions are compiled when they are needed first.
 #[derive(Debug, Default)]
@@ -89,7 +72,7 @@ impl Rules {
         let is_listed = |names: &Vec<String>| names.iter().any(|name| name == namespace);
         let expression = accepted.name_matches.as_deref().filter(|text| !text.is_empty());
         let is_matched = |text: &str| {
-            let compiled = self.name.get_or_init(|| whole(text));
+            let compiled = self.name.get_or_init(|| whole(text).ok());
             compiled.as_ref().is_some_and(|one| one.is_match(namespace))
         };
         accepted.names.as_ref().is_none_or(is_listed) && expression.is_none_or(is_matched)
@@ -110,7 +93,7 @@ impl Rules {
 
 fn is_named(compiled: &OnceLock<Option<Regex>>, text: Option<&str>, key: &str) -> bool {
     let is_match = |text| {
-        let compiled = compiled.get_or_init(|| whole(text));
+        let compiled = compiled.get_or_init(|| whole(text).ok());
         compiled.as_ref().is_some_and(|one| one.is_match(key))
     };
     text.is_some_and(is_match)
