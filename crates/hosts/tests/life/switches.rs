@@ -11,7 +11,7 @@ use metal3_sim_faults::{Fault, Plan, Rule};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::env::{CONTROLLER_USER, PASSWORD, Setup, TestEnv};
+use crate::env::{CONTROLLER_USER, NAMESPACE, PASSWORD, Setup, TestEnv};
 use crate::faults::FAULTS;
 use crate::unserved::delete;
 use crate::waits::Writes;
@@ -286,6 +286,29 @@ async fn login_of_a_bmc_is_sent_to_no_switch() {
         "{}",
         valid(&env, "a").await
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn login_of_another_namespace_is_not_used() {
+    let env = env();
+    secret(&env, "configs", json!({}), json!({})).await;
+    secret(&env, "keys", json!({}), json!({})).await;
+    switch_with_password(&env, "a", 1).await;
+    let api = env.api::<BareMetalSwitch>();
+    let name = async |namespace: &str| {
+        let named = Patch::Merge(json!({ "spec": { "credentials": { "namespace": namespace } } }));
+        api.patch("a", &PatchParams::default(), &named).await.unwrap();
+        sleep(REST).await;
+        valid(&env, "a").await
+    };
+    assert!(
+        name("other")
+            .await
+            .contains("CredentialError spec.credentials.namespace is another one")
+    );
+    assert_eq!(file(&env).await, HEADER);
+    let own = name(NAMESPACE).await;
+    assert!(own.starts_with("True "), "{own}");
 }
 
 #[tokio::test(start_paused = true)]
