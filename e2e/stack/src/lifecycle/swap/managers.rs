@@ -100,7 +100,8 @@ impl Installer<'_> {
             Family::Go => self.upstream.hosts(self.env.fleet)?,
             Family::Ours => {
                 let components = install::hosts_components(self.env, FIRST)?;
-                self.upstream.with_its_agent(&components, self.env.fleet)?
+                let components = self.upstream.with_its_agent(&components, self.env.fleet)?;
+                self.upstream.with_its_claims(components)?
             }
         };
         let is_bundled = family == Family::Go && !self.upstream.release.has_ipam_provider();

@@ -55,7 +55,7 @@ pub(super) const STEP_DELAY: u64 = 2500;
 
 /// The states at rest, for the report.
 pub(super) const AT_REST: &[(u64, &str)] = &[
-    (CLAIMED, "available, taken by a HostClaim"),
+    (CLAIMED, "available, taken by a HostClaim that no policy permits any more"),
     (7, "provisioned"),
     (EXTERNAL, "externally provisioned"),
     (DETACHED, "provisioned, detached"),
@@ -89,7 +89,7 @@ pub(super) const FAILED: &[(u64, &str)] = &[
 /// What preflight refuses to switch with. The definitions of an older release are reported once, for the first.
 pub(super) fn stops(to: Family, release: &GoRelease) -> BTreeSet<String> {
     let stop = match to {
-        Family::Ours => release.serves_claims.then(|| format!("HostClaim {NAMESPACE}/{CLAIM}")),
+        Family::Ours => None,
         Family::Go => {
             let first = release.older().first();
             first.map(|name| format!("CustomResourceDefinition {name}"))
@@ -156,7 +156,8 @@ impl Stage<'_> {
         self.patch(number, &json!({"spec": self.image(checksum)?}))
     }
 
-    /// Claims a host through the kind of the host operator, which takes it and does no more in this release.
+    /// Claims a host through the kind of the host operator, which takes it and does no more in this release. The policy goes afterwards:
+    /// this program would give the host its image.
     fn claim(&self) -> anyhow::Result<()> {
         let mut spec = self.image(None)?;
         spec["poweredOn"] = true.into();
@@ -173,7 +174,9 @@ impl Stage<'_> {
             Ok(hosts
                 .any(|one| one["spec"]["consumerRef"]["name"] == CLAIM)
                 .then_some(()))
-        })
+        })?;
+        let policy = ["delete", "--namespace", NAMESPACE, "hostdeploypolicy", CLAIM];
+        self.stack().kubectl(&policy).map(drop)
     }
 
     /// Waits until each of these hosts has its state, and fails with those that have another.

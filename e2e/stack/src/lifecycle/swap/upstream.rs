@@ -104,6 +104,16 @@ impl Upstream {
         Ok(components.replace(&endpoint, &(endpoint.clone() + &lines.concat())))
     }
 
+    /// Components of this program for hosts that serve what the Go manager serves: `preflight` names the flag.
+    pub(super) fn with_its_claims(&self, components: String) -> anyhow::Result<String> {
+        if !self.release.serves_claims {
+            return Ok(components);
+        }
+        let products = "        - \"--controllers=hosts\"\n";
+        ensure!(components.contains(products), "the release has no line {products}");
+        Ok(components.replace(products, &format!("{products}        - \"--hostclaims\"\n")))
+    }
+
     /// The components of addresses, of a release without a provider of them: `clusterctl` sets their variables only.
     pub(super) fn addresses(&self, stack: &Stack) -> anyhow::Result<String> {
         let file = self.file(PROVIDERS[1].2);

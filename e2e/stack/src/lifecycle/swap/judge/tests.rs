@@ -275,7 +275,10 @@ fn each_invariant_has_a_violation() {
             }),
         ),
         ("preflight_saw", Box::new(|turn| turn.first = None)),
-        ("preflight_stops", Box::new(|turn| turn.stops.clear())),
+        (
+            "preflight_stops",
+            Box::new(|turn| turn.stops.extend(["HostClaim metal/claim".to_owned()])),
+        ),
         (
             "preflight_names",
             Box::new(|turn| {
