@@ -7,6 +7,8 @@ mod fields;
 mod files;
 mod images;
 mod lints;
+mod notices;
+mod packages;
 mod pages;
 mod plugin;
 mod release;

@@ -6,60 +6,54 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use metal3_files::{documents, workspace};
 use metal3_flags::version::version;
 use serde_json::{Value, json};
 
-use crate::images::{RELEASED, triples};
+use crate::notices;
+use crate::packages::{PROGRAM, Package, Packages, compiler};
 
-const PROGRAM: &str = "metal3-manager";
+/// What depends on everything: the file that is released.
+const FILE: &str = "capm3";
 
 /// Writes the document.
 pub(crate) fn run(path: &Path) -> Result<bool> {
     let root = workspace::root()?;
-    let packages = packages(&trees(&root)?);
-    let mut document = document(&packages, &checksums(&documents::text(&root.join("Cargo.lock"))?));
-    let compiler = documents::text(&root.join("rust-toolchain.toml"))?;
-    if let Some(Value::Array(components)) = document.get_mut("components") {
-        components.extend(linked(
-            channel(&compiler).context("rust-toolchain.toml names no channel")?,
-        ));
-    }
+    let packages = Packages::released(&root)?;
+    let checksums = checksums(&documents::text(&root.join("Cargo.lock"))?);
+    let document = document(&packages, &checksums, &linked(&compiler(&root)?));
     fs::write(path, format!("{document:#}\n")).with_context(|| format!("write {}", path.display()))?;
-    println!("{}: {} packages", path.display(), packages.len());
+    println!("{}: {} packages", path.display(), packages.licences.len());
     Ok(true)
 }
 
 /// What the linker adds to the packages.
-fn linked(compiler: &str) -> [Value; 2] {
-    let licence = |expression: &str| json!([{ "expression": expression }]);
-    [
-        json!({
-            "type": "library", "bom-ref": "rust-std", "name": "rust-std", "version": compiler,
-            "purl": format!("pkg:generic/rust-std@{compiler}"), "licenses": licence("MIT OR Apache-2.0"),
-        }),
-        json!({
-            "type": "library", "bom-ref": "glibc", "name": "glibc", "licenses": licence("LGPL-2.1-or-later"),
-            "description": "linked statically; the program contains its version as a text",
-        }),
-    ]
-}
-
-/// The version of the compiler in `rust-toolchain.toml`.
-fn channel(text: &str) -> Option<&str> {
-    let mut values = text.lines().filter_map(|line| line.split_once('='));
-    let (_, value) = values.find(|(name, _)| name.trim() == "channel")?;
-    Some(value.trim().trim_matches('"'))
+fn linked(compiler: &str) -> Vec<Value> {
+    let component = |library: &notices::Library| {
+        let mut component = json!({
+            "type": "library", "bom-ref": library.name, "name": library.name,
+            "licenses": [{ "expression": library.licence }], "description": library.about,
+        });
+        if let (true, Value::Object(members)) = (library.is_of_compiler, &mut component) {
+            members.insert("version".to_owned(), compiler.into());
+            members.insert(
+                "purl".to_owned(),
+                format!("pkg:generic/{}@{compiler}", library.name).into(),
+            );
+        }
+        component
+    };
+    notices::LIBRARIES.iter().map(component).collect()
 }
 
 /// The packages of the program for one target, in the form of `cargo auditable`, for the program itself.
 pub(crate) fn audited(root: &Path, triple: &str) -> Result<Value> {
-    let (all, at_run) = (tree(root, "normal,build", triple)?, tree(root, "normal", triple)?);
+    let all = Packages::of_target(root, "normal,build", triple)?;
+    let at_run = Packages::of_target(root, "normal", triple)?;
     let checksums = checksums(&documents::text(&root.join("Cargo.lock"))?);
-    Ok(listed(&packages(&all), &packages(&at_run), &checksums))
+    Ok(listed(&all.licences, &at_run.licences, &checksums))
 }
 
 /// `at_run`: those that are not only for the build.
@@ -89,44 +83,6 @@ fn listed(
     json!({ "packages": all.keys().map(package).collect::<Vec<_>>() })
 }
 
-/// The packages of the released programs of all targets, as cargo prints them.
-fn trees(root: &Path) -> Result<String> {
-    triples().map(|triple| tree(root, "normal,build", triple)).collect()
-}
-
-/// The packages of the released program for a target, as cargo prints them.
-fn tree(root: &Path, edges: &str, triple: &str) -> Result<String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args(["tree", "--locked", "--package", PROGRAM, "--target", triple])
-        .args(RELEASED)
-        .args(["--edges", edges, "--prefix", "none", "--format", "{p}|{l}"])
-        .current_dir(root)
-        .output()
-        .context("run cargo tree")?;
-    ensure!(
-        output.status.success(),
-        "cargo tree: {}",
-        String::from_utf8_lossy(&output.stderr).trim()
-    );
-    Ok(String::from_utf8(output.stdout)?)
-}
-
-/// Name and version.
-type Package = (String, String);
-
-/// Packages with their licences, from lines such as `serde v1.0.0 (proc-macro)|MIT OR Apache-2.0 (*)`.
-fn packages(tree: &str) -> BTreeMap<Package, String> {
-    let lines = tree.lines().filter_map(|line| line.split_once('|'));
-    let package = |(package, licence): (&str, &str)| {
-        let mut words = package.split_whitespace();
-        let (name, version) = (words.next()?, words.next()?.strip_prefix('v')?);
-        let licence = licence.trim_end_matches("(*)").trim();
-        Some(((name.to_owned(), version.to_owned()), licence.to_owned()))
-    };
-    lines.filter_map(package).collect()
-}
-
 /// Checksums of the packages of a lock file. Packages of the workspace have none.
 fn checksums(lock: &str) -> BTreeMap<Package, String> {
     let member = |package: &str, name: &str| {
@@ -142,33 +98,55 @@ fn checksums(lock: &str) -> BTreeMap<Package, String> {
     with_checksum.collect()
 }
 
-fn document(packages: &BTreeMap<Package, String>, checksums: &BTreeMap<Package, String>) -> Value {
-    let component = |((name, version), licence): (&Package, &String)| {
+/// `linked`: components that are no packages.
+fn document(packages: &Packages, checksums: &BTreeMap<Package, String>, linked: &[Value]) -> Value {
+    let reference = |package: &Package| {
+        let (name, version) = package;
+        // Who registered the name of a package of the workspace at crates.io would be taken for its author.
+        let place = if checksums.contains_key(package) {
+            "cargo"
+        } else {
+            "generic"
+        };
+        format!("pkg:{place}/{name}@{version}")
+    };
+    let component = |(package, licence): (&Package, &String)| {
         // Cargo accepts a slash between alternatives, SPDX does not.
         let licence: Vec<&str> = licence.split('/').map(str::trim).collect();
-        let checksum = checksums.get(&(name.clone(), version.clone()));
-        // Who registered the name of a package of the workspace at crates.io would be taken for its author.
-        let place = if checksum.is_some() { "cargo" } else { "generic" };
-        let purl = format!("pkg:{place}/{name}@{version}");
+        let (reference, (name, version)) = (reference(package), package);
         let mut component = json!({
-            "type": "library", "bom-ref": purl, "purl": purl, "name": name, "version": version,
+            "type": "library", "bom-ref": reference, "purl": reference, "name": name, "version": version,
             "licenses": [{ "expression": licence.join(" OR ") }],
         });
-        if let (Some(checksum), Value::Object(members)) = (checksum, &mut component) {
+        if let (Some(checksum), Value::Object(members)) = (checksums.get(package), &mut component) {
             members.insert("hashes".to_owned(), json!([{ "alg": "SHA-256", "content": checksum }]));
         }
         component
     };
-    let components: Vec<Value> = packages.iter().map(component).collect();
+    let mut components: Vec<Value> = packages.licences.iter().map(component).collect();
+    components.extend(linked.iter().cloned());
+    let programs = packages
+        .licences
+        .keys()
+        .filter(|(name, _)| name == PROGRAM)
+        .map(reference);
+    let libraries = linked
+        .iter()
+        .filter_map(|library| library.get("bom-ref")?.as_str().map(str::to_owned));
+    let mut dependencies = vec![json!({ "ref": FILE, "dependsOn": programs.chain(libraries).collect::<Vec<_>>() })];
+    dependencies.extend(packages.needs.iter().map(|(package, needed)| {
+        json!({ "ref": reference(package), "dependsOn": needed.iter().map(reference).collect::<Vec<_>>() })
+    }));
     json!({
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
         "version": 1,
         "metadata": { "component": {
-            "type": "application", "bom-ref": "capm3", "name": "capm3", "version": version(),
+            "type": "application", "bom-ref": FILE, "name": FILE, "version": version(),
             "licenses": [{ "license": { "id": "Apache-2.0" } }],
         } },
         "components": components,
+        "dependencies": dependencies,
     })
 }
 
@@ -176,15 +154,20 @@ fn document(packages: &BTreeMap<Package, String>, checksums: &BTreeMap<Package, 
 mod tests {
     use super::*;
 
+    const LOCK: &str = "version = 4\n\n[[package]]\nname = \"serde\"\nversion = \"1.0.1\"\nchecksum = \"ab12\"\n\n\
+                        [[package]]\nname = \"cc\"\nversion = \"1.2.0\"\nchecksum = \"cd\"\n\n\
+                        [[package]]\nname = \"metal3-manager\"\nversion = \"0.1.0\"\n";
+    const AT_RUN: &str = "0metal3-manager v0.1.0 (/checkout)|Apache-2.0\n1serde v1.0.1|MIT / Apache-2.0\n";
+
+    fn packages(more: &str) -> Packages {
+        Packages::read(&format!("{AT_RUN}{more}")).unwrap()
+    }
+
     #[test]
     fn program_lists_the_packages_with_their_source_and_purpose() {
-        let at_run = packages("metal3-manager v0.1.0 (/checkout)|Apache-2.0\nserde v1.0.1|MIT\n");
-        let mut all = at_run.clone();
-        all.extend(packages("cc v1.2.0|MIT\n"));
-        let lock = "[[package]]\nname = \"serde\"\nversion = \"1.0.1\"\nchecksum = \"ab\"\n\n\
-                    [[package]]\nname = \"cc\"\nversion = \"1.2.0\"\nchecksum = \"cd\"\n";
+        let (at_run, all) = (packages(""), packages("1cc v1.2.0|MIT\n"));
         assert_eq!(
-            listed(&all, &at_run, &checksums(lock)),
+            listed(&all.licences, &at_run.licences, &checksums(LOCK)),
             json!({ "packages": [
                 { "name": "cc", "version": "1.2.0", "source": "crates.io", "kind": "build" },
                 { "name": "metal3-manager", "version": "0.1.0", "source": "local", "kind": "runtime", "root": true },
@@ -194,53 +177,52 @@ mod tests {
     }
 
     #[test]
-    fn packages_of_other_operating_systems_are_not_listed() {
-        let root = workspace::root().unwrap();
-        let packages = packages(&trees(&root).unwrap());
-        assert!(packages.len() > 100, "{}", packages.len());
-        for name in packages.keys().map(|(name, _)| name) {
-            let is_other = [
-                "windows",
-                "schannel",
-                "security-framework",
-                "jni",
-                "wasm-bindgen",
-                "js-sys",
-            ];
-            assert!(!is_other.iter().any(|other| name.starts_with(other)), "{name}");
-        }
-    }
-
-    #[test]
     fn what_is_linked_is_listed_with_the_version_of_the_compiler() {
-        let compiler = channel("[toolchain]\nchannel = \"1.2.3\"\n").unwrap();
-        let [library, c] = linked(compiler);
-        assert_eq!(
-            (&library["name"], &library["version"]),
-            (&json!("rust-std"), &json!("1.2.3"))
-        );
-        assert_eq!(c["licenses"][0]["expression"], "LGPL-2.1-or-later");
+        let linked = linked("1.2.3");
+        let names: Vec<&Value> = linked.iter().map(|library| &library["name"]).collect();
+        assert_eq!(names, ["rust-std", "glibc", "libgcc"]);
+        assert_eq!(linked[0]["version"], "1.2.3");
+        assert_eq!(linked[0]["purl"], "pkg:generic/rust-std@1.2.3");
+        assert_eq!(linked[1]["licenses"][0]["expression"], "LGPL-2.1-or-later");
+        assert_eq!(linked[1].get("version"), None, "that of the machine that links");
     }
 
     #[test]
     fn a_package_is_listed_once_with_version_licence_and_checksum() {
-        let tree = "metal3-x v0.1.0 (/checkout)|Apache-2.0\nserde v1.0.1|MIT / Apache-2.0\n\
-                    macro v2.0.0 (proc-macro)|MIT\nserde v1.0.1|MIT / Apache-2.0 (*)\n";
-        let lock = "version = 4\n\n[[package]]\nname = \"serde\"\nversion = \"1.0.1\"\nchecksum = \"ab12\"\n\n\
-                    [[package]]\nname = \"metal3-x\"\nversion = \"0.1.0\"\n";
-        let document = document(&packages(tree), &checksums(lock));
+        let packages = packages("1serde v1.0.1|MIT / Apache-2.0 (*)\n");
+        let document = document(&packages, &checksums(LOCK), &[]);
         let components = document["components"].as_array().unwrap();
         let names: Vec<&Value> = components.iter().map(|component| &component["name"]).collect();
-        assert_eq!(names, ["macro", "metal3-x", "serde"]);
-        assert_eq!(components[0]["version"], "2.0.0");
-        assert_eq!(components[1].get("hashes"), None, "a package of the workspace");
-        assert_eq!(components[1]["purl"], "pkg:generic/metal3-x@0.1.0");
-        assert_eq!(components[2]["purl"], "pkg:cargo/serde@1.0.1");
-        assert_eq!(components[2]["licenses"][0]["expression"], "MIT OR Apache-2.0");
+        assert_eq!(names, ["metal3-manager", "serde"]);
+        assert_eq!(components[0].get("hashes"), None, "a package of the workspace");
+        assert_eq!(components[0]["purl"], "pkg:generic/metal3-manager@0.1.0");
+        assert_eq!(components[1]["version"], "1.0.1");
+        assert_eq!(components[1]["purl"], "pkg:cargo/serde@1.0.1");
+        assert_eq!(components[1]["licenses"][0]["expression"], "MIT OR Apache-2.0");
         assert_eq!(
-            components[2]["hashes"],
+            components[1]["hashes"],
             json!([{ "alg": "SHA-256", "content": "ab12" }])
         );
         assert!(!document.to_string().contains("/checkout"));
+    }
+
+    #[test]
+    fn graph_begins_with_the_program_and_names_listed_components_only() {
+        let packages = packages("2cc v1.2.0|MIT\n");
+        let document = document(&packages, &checksums(LOCK), &linked("1.2.3"));
+        assert_eq!(
+            document["dependencies"],
+            json!([
+                { "ref": "capm3", "dependsOn": ["pkg:generic/metal3-manager@0.1.0", "rust-std", "glibc", "libgcc"] },
+                { "ref": "pkg:generic/metal3-manager@0.1.0", "dependsOn": ["pkg:cargo/serde@1.0.1"] },
+                { "ref": "pkg:cargo/serde@1.0.1", "dependsOn": ["pkg:cargo/cc@1.2.0"] },
+            ])
+        );
+        let components = document["components"].as_array().unwrap();
+        let listed: Vec<&Value> = components.iter().map(|component| &component["bom-ref"]).collect();
+        let rows = document["dependencies"].as_array().unwrap();
+        for needed in rows.iter().flat_map(|row| row["dependsOn"].as_array().unwrap()) {
+            assert!(listed.contains(&needed), "{needed}");
+        }
     }
 }

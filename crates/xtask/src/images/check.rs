@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
-use metal3_files::workspace;
+use metal3_files::{documents, workspace};
 use serde_json::Value;
 
 use super::layout::{ENTRYPOINT, Facts, Layout, USER};
 use super::program::Architecture;
 use super::{Options, audit, layout_of, start};
 use crate::run::{next_to, succeed};
-use crate::{sbom, tools};
+use crate::{notices, sbom, tools};
 
 /// Builds a clone of the checkout in another folder. The error names the files that differ.
 pub(super) fn again(root: &Path, first: &Layout, options: &Options) -> Result<()> {
@@ -81,7 +81,7 @@ fn unpacked(folder: &Path, scratch: &Path, architecture: &Architecture, facts: &
     entry_point(&bundle)
 }
 
-/// The path of the entry point of a bundle, which is its only file.
+/// The path of the entry point of a bundle, which has no other file than that and the licences.
 fn entry_point(bundle: &Path) -> Result<PathBuf> {
     let settings = bundle.join("config.json");
     let text = fs::read(&settings).with_context(|| format!("read {}", settings.display()))?;
@@ -89,10 +89,33 @@ fn entry_point(bundle: &Path) -> Result<PathBuf> {
     let started = settings.pointer("/process/args/0").and_then(Value::as_str);
     ensure!(started == Some(ENTRYPOINT), "umoci reads {started:?} as entry point");
     let root = bundle.join("rootfs");
-    let files = fs::read_dir(&root).with_context(|| format!("list {}", root.display()))?;
-    let count = files.count();
-    ensure!(count == 1, "umoci unpacks {count} files, not one");
-    Ok(root.join(ENTRYPOINT.trim_start_matches('/')))
+    let mut files = Vec::new();
+    for file in fs::read_dir(&root).with_context(|| format!("list {}", root.display()))? {
+        files.push(file?.file_name().to_string_lossy().into_owned());
+    }
+    files.sort();
+    let program = ENTRYPOINT.trim_start_matches('/');
+    ensure!(
+        files == [notices::FILE, program],
+        "umoci unpacks {}, not {} and {program}",
+        files.join(", "),
+        notices::FILE
+    );
+    Ok(root.join(program))
+}
+
+/// Compares the packages that an unpacked program lists, and the licences next to it, with those of the lock file.
+fn compare(program: &Path, architecture: &Architecture) -> Result<()> {
+    let root = workspace::root()?;
+    ensure!(
+        audit::read(program, architecture)? == sbom::audited(&root, architecture.triple)?,
+        "the program lists other packages than those of the lock file"
+    );
+    ensure!(
+        documents::text(&program.with_file_name(notices::FILE))? == notices::of(&root)?,
+        "the image has other licences than those of the packages"
+    );
+    Ok(())
 }
 
 /// `skopeo` reads user, entry point, labels and layer of an architecture; the program in the layer starts.
@@ -130,11 +153,7 @@ pub(super) fn judge(folder: &Path, architecture: &Architecture, facts: &Facts) -
     ensure!(layers == 1, "skopeo reads {layers} layers, not one");
     let scratch = next_to(folder, architecture.name);
     let printed = unpacked(folder, &scratch, architecture, facts).and_then(|program| {
-        let listed = audit::read(&program, architecture)?;
-        ensure!(
-            listed == sbom::audited(&workspace::root()?, architecture.triple)?,
-            "the program lists other packages than those of the lock file"
-        );
+        compare(&program, architecture)?;
         let printed = start(&program, architecture, "--version")?;
         Ok((printed, start(&program, architecture, "--help")?))
     });
@@ -149,7 +168,7 @@ pub(super) fn judge(folder: &Path, architecture: &Architecture, facts: &Facts) -
     );
     ensure!(help.contains("--controllers"), "the program does not print its flags");
     println!(
-        "linux/{}: skopeo reads it, umoci unpacks it, it lists its packages, and starts: {}",
+        "linux/{}: skopeo reads it, umoci unpacks it, it lists its packages, has their licences, and starts: {}",
         architecture.name,
         printed.trim()
     );

@@ -1,4 +1,4 @@
-//! Archives of files, compressed: the layer of the image, which has one file, and those of the plugin.
+//! Archives of files, compressed: the layer of the image, and those of the plugin.
 //!
 //! The bytes depend on the content and the time that is passed in, and on nothing of the machine: no owner, no order of a
 //! folder, no clock.

@@ -12,12 +12,14 @@ use serde_json::{Value, json};
 
 use super::layer::{self, Entry};
 use super::program::Architecture;
+use crate::notices;
 
 /// User and group of the process, as in the Pods.
 pub(super) const USER: &str = "65532:65532";
 /// The program in the image, as in the `command` of the Pods.
 pub(super) const ENTRYPOINT: &str = "/capm3";
 const MODE: u32 = 0o555;
+const TEXT_MODE: u32 = 0o444;
 const LICENCES: &str = "Apache-2.0";
 const TITLE: &str = "capm3";
 
@@ -78,12 +80,12 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The layout of these programs.
-    pub(super) fn of(programs: &[(&Architecture, Vec<u8>)], facts: &Facts) -> Result<Self> {
+    /// The layout of these programs, each with the licences of what is in it.
+    pub(super) fn of(programs: &[(&Architecture, Vec<u8>)], notices: &str, facts: &Facts) -> Result<Self> {
         let mut layout = Self::default();
         let mut images = Vec::new();
         for (architecture, program) in programs {
-            let mut image = layout.image(architecture, program, facts)?;
+            let mut image = layout.image(architecture, (program, notices), facts)?;
             add(&mut image, "platform", architecture.platform());
             images.push(image);
         }
@@ -106,14 +108,21 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Adds the image of an architecture; returns the descriptor of its manifest.
-    fn image(&mut self, architecture: &Architecture, program: &[u8], facts: &Facts) -> Result<Value> {
-        let file = Entry {
+    /// Adds the image of an architecture; returns the descriptor of its manifest. `content`: its program, and the licences.
+    fn image(&mut self, architecture: &Architecture, content: (&[u8], &str), facts: &Facts) -> Result<Value> {
+        let (program, notices) = content;
+        let program = Entry {
             name: ENTRYPOINT.trim_start_matches('/'),
             mode: MODE,
             content: program,
         };
-        let archive = layer::archive(&[file], facts.created);
+        let notices = Entry {
+            name: notices::FILE,
+            mode: TEXT_MODE,
+            content: notices.as_bytes(),
+        };
+        // The program is the first file, which is what `layer::first` reads.
+        let archive = layer::archive(&[program, notices], facts.created);
         let created = facts.created()?;
         let mut config = json!({
             "created": created,

@@ -1,6 +1,6 @@
 //! `images`: the container images of the program as an OCI image layout, written without a container engine.
 //!
-//! An image contains one static file. The same commit gives the same bytes in every folder: paths of the machine are
+//! An image contains one static file, and the licences of what is in it. The same commit gives the same bytes in every folder: paths of the machine are
 //! replaced at compile time, and the only time is `SOURCE_DATE_EPOCH` or that of the commit.
 
 mod audit;
@@ -26,7 +26,7 @@ use self::compiler::Compiler;
 use self::layout::{Facts, Layout};
 use self::program::{Architecture, Build, architecture};
 use crate::run::{git, succeed};
-use crate::sbom;
+use crate::{notices, sbom};
 pub(crate) use layer::{Entry, archive, compressed, fits};
 pub(crate) use layout::{NO_SOURCE, sha256};
 pub(crate) use program::{RELEASED, native, triples};
@@ -172,7 +172,7 @@ fn layout_of(root: &Path, target: &Path, options: &Options) -> Result<Option<Lay
         eprintln!("no image is written. ARCHS=amd64 leaves the other architecture out");
         return Ok(None);
     }
-    Layout::of(&programs, &facts(root, options)?).map(Some)
+    Layout::of(&programs, &notices::of(root)?, &facts(root, options)?).map(Some)
 }
 
 /// Version, commit and time of a checkout.
@@ -198,7 +198,7 @@ fn facts(root: &Path, options: &Options) -> Result<Facts> {
     })
 }
 
-/// Writes a layout whose program is a text, for checks that need another image.
+/// Writes a layout whose program is a text and which has no licences, for checks that need another image.
 pub(crate) fn stand_in(folder: &Path, text: &str) -> Result<()> {
     let facts = Facts {
         version: "v0.0.0".to_owned(),
@@ -207,7 +207,7 @@ pub(crate) fn stand_in(folder: &Path, text: &str) -> Result<()> {
         created: 0,
     };
     let programs = [(architecture("amd64")?, text.as_bytes().to_vec())];
-    write(&Layout::of(&programs, &facts)?, folder)
+    write(&Layout::of(&programs, "", &facts)?, folder)
 }
 
 /// Replaces the layout in a folder. A folder with anything else is an error.

@@ -18,7 +18,7 @@ fn written(facts: &Facts) -> Layout {
         let program = format!("a program for {name}").repeat(100);
         (architecture(name).unwrap(), program.into_bytes())
     });
-    Layout::of(&programs, facts).unwrap()
+    Layout::of(&programs, "licences\n", facts).unwrap()
 }
 
 fn json_at(layout: &Layout, path: &str) -> Value {
@@ -127,7 +127,7 @@ fn user_entry_point_and_file_are_those_of_the_containerfile() {
 }
 
 #[test]
-fn the_layer_contains_only_the_program_which_belongs_to_root() {
+fn the_layer_contains_only_the_program_and_the_licences_which_belong_to_root() {
     let layout = written(&facts());
     let (manifest, config) = read(&layout).1.remove(0);
     assert_eq!(manifest["layers"].as_array().unwrap().len(), 1);
@@ -143,9 +143,12 @@ fn the_layer_contains_only_the_program_which_belongs_to_root() {
     )
     .unwrap();
     let words: Vec<&str> = listed.split_whitespace().collect();
-    assert_eq!(words, ["-r-xr-xr-x", "0/0", "1900", "2023-11-14", "22:13", "capm3"]);
-    let content = succeed(Command::new("tar").args(["-xOzf"]).arg(&path).arg("capm3")).unwrap();
-    assert_eq!(content, "a program for amd64".repeat(100));
+    let time = ["2023-11-14", "22:13"];
+    assert_eq!(words[..6], ["-r-xr-xr-x", "0/0", "1900", time[0], time[1], "capm3"]);
+    assert_eq!(words[6..], ["-r--r--r--", "0/0", "9", time[0], time[1], "NOTICES.txt"]);
+    let content = |name: &str| succeed(Command::new("tar").args(["-xOzf"]).arg(&path).arg(name)).unwrap();
+    assert_eq!(content("capm3"), "a program for amd64".repeat(100));
+    assert_eq!(content("NOTICES.txt"), "licences\n");
     let archive = Command::new("gzip").arg("-dc").arg(&path).output().unwrap().stdout;
     assert_eq!(config["rootfs"]["diff_ids"], json!([sha256(&archive)]));
     fs::remove_dir_all(&folder).unwrap();

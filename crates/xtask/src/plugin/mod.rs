@@ -16,6 +16,7 @@ use metal3_files::{documents, workspace};
 use serde_json::{Value, json};
 
 use crate::images::{Entry, Written, archive, compressed, sha256};
+use crate::notices;
 
 /// The name of the plugin, which Krew requires as the name of the manifest.
 const PLUGIN: &str = "metal3";
@@ -60,7 +61,11 @@ fn write(folder: &Path, images: &Path, options: &Options) -> Result<Vec<String>>
         "set PLUGIN_URL to the URL of the folder from which the archives will be downloaded, with https://"
     );
     let written = Written::read(images)?;
-    let licence = documents::text(&workspace::root()?.join(LICENCE))?;
+    let root = workspace::root()?;
+    let texts = [
+        (LICENCE, documents::text(&root.join(LICENCE))?),
+        (notices::FILE, notices::of(&root)?),
+    ];
     fs::create_dir_all(folder).with_context(|| format!("create {}", folder.display()))?;
     // An archive of another version would be signed with the others.
     for old in archives(folder)? {
@@ -68,7 +73,7 @@ fn write(folder: &Path, images: &Path, options: &Options) -> Result<Vec<String>>
     }
     let mut sums = Vec::new();
     for (architecture, program, modified) in written.programs(images)? {
-        let content = packed(&program, &licence, modified)?;
+        let content = packed(&program, &texts, modified)?;
         let name = name(&written.tag, architecture);
         fs::write(folder.join(&name), &content).with_context(|| format!("write {name}"))?;
         sums.push((architecture, sha256(&content).trim_start_matches("sha256:").to_owned()));
@@ -95,18 +100,20 @@ pub(crate) fn name(version: &str, architecture: &str) -> String {
     format!("{PROGRAM}_{version}_linux_{architecture}.tar.gz")
 }
 
-fn packed(program: &[u8], licence: &str, modified: u64) -> Result<Vec<u8>> {
+/// `texts`: further files, by name.
+fn packed(program: &[u8], texts: &[(&str, String)], modified: u64) -> Result<Vec<u8>> {
     let program = Entry {
         name: PROGRAM,
         mode: 0o555,
         content: program,
     };
-    let licence = Entry {
-        name: LICENCE,
+    let texts = texts.iter().map(|(name, text)| Entry {
+        name,
         mode: 0o444,
-        content: licence.as_bytes(),
-    };
-    compressed(&archive(&[program, licence], modified))
+        content: text.as_bytes(),
+    });
+    let entries: Vec<Entry<'_>> = std::iter::once(program).chain(texts).collect();
+    compressed(&archive(&entries, modified))
 }
 
 /// The manifest. `sums`: architectures with the sums of their archives. `url`: the folder of the archives.

@@ -163,7 +163,7 @@ fn written(name: &str) -> (PathBuf, Vec<String>) {
 }
 
 #[test]
-fn archive_has_the_program_of_the_image_and_the_licence() {
+fn archive_has_the_program_of_the_image_and_the_licences() {
     let (folder, paths) = written("archive");
     let archive = folder.join("release/kubectl-metal3_v0.0.0_linux_amd64.tar.gz");
     assert_eq!(
@@ -181,13 +181,15 @@ fn archive_has_the_program_of_the_image_and_the_licence() {
         .lines()
         .filter_map(|line| line.split_whitespace().next())
         .collect();
-    assert_eq!(modes, ["-r-xr-xr-x", "-r--r--r--"], "{listed}");
+    assert_eq!(modes, ["-r-xr-xr-x", "-r--r--r--", "-r--r--r--"], "{listed}");
     let extracted = folder.join("extracted");
     fs::create_dir_all(&extracted).unwrap();
     tar(&["-xz", "-C", extracted.to_str().unwrap()]);
     assert_eq!(documents::text(&extracted.join("kubectl-metal3")).unwrap(), "a program");
-    let licence = documents::text(&workspace::root().unwrap().join("LICENSE")).unwrap();
-    assert_eq!(documents::text(&extracted.join("LICENSE")).unwrap(), licence);
+    let root = workspace::root().unwrap();
+    let text = |name: &str| documents::text(&extracted.join(name)).unwrap();
+    assert_eq!(text("LICENSE"), documents::text(&root.join("LICENSE")).unwrap());
+    assert_eq!(text("NOTICES.txt"), notices::of(&root).unwrap());
     fs::remove_dir_all(&folder).unwrap();
 }
 

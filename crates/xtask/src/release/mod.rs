@@ -38,6 +38,7 @@ use metal3_webhooks::manifest::{INJECTION_ANNOTATION, configurations};
 use serde_json::{Value, json};
 
 use self::layout::Layout;
+use crate::notices;
 use metal3_files::{documents, workspace};
 
 /// Version metadata for `clusterctl` in the checkout.
@@ -68,9 +69,10 @@ pub(crate) fn run(folder: &Path, image: &str) -> Result<bool> {
 
 /// Writes the files of a release into a folder; returns their paths.
 pub(crate) fn write(folder: &Path, image: &str) -> Result<Vec<PathBuf>> {
-    let metadata = documents::text(&workspace::root()?.join(METADATA))?;
-    let mut files = files(image, metadata)?;
+    let root = workspace::root()?;
+    let mut files = files(image, documents::text(&root.join(METADATA))?)?;
     files.extend(clusterctl::repository(&files, &version())?);
+    files.insert(PathBuf::from(notices::FILE), notices::of(&root)?);
     write_all(folder, files)
 }
 

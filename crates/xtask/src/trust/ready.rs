@@ -12,10 +12,10 @@ use serde_json::Value;
 use super::CHARTS;
 use super::installed::{self, Installed};
 use crate::images::{NO_SOURCE, Written};
-use crate::plugin;
 use crate::release::chart::package;
 use crate::release::{chart, clusterctl};
 use crate::run::git;
+use crate::{notices, plugin};
 
 const CHANGES: &str = "CHANGELOG.md";
 const DEFINITIONS: &str = "manifests/crds";
@@ -44,6 +44,8 @@ struct Facts {
     parts: BTreeMap<String, Vec<String>>,
     /// What is wrong with the archives of the charts.
     packaged: Option<String>,
+    /// Whether the licences in the folder are those of the packages.
+    has_notices: bool,
     /// Archives of the plugin that should be there, and that are.
     archives: (Vec<String>, Vec<String>),
     /// Images in the manifests.
@@ -82,6 +84,7 @@ fn facts(folder: &Path, images: &Path, wanted: &str) -> Result<Facts> {
         packaged: package::written(&folder.join(CHARTS))
             .err()
             .map(|error| format!("{error:#}")),
+        has_notices: fs::read_to_string(folder.join(notices::FILE)).ok() == Some(notices::of(&root)?),
         installed: installed::of(folder)?,
         definitions: match &previous {
             Some(commit) => changed_definitions(&root, commit)?,
@@ -171,6 +174,12 @@ fn of_parts(facts: &Facts) -> Vec<String> {
         })
         .collect();
     problems.extend(facts.packaged.clone());
+    if !facts.has_notices {
+        problems.push(format!(
+            "{} does not have the licences of this commit: run `make release`",
+            notices::FILE
+        ));
+    }
     let (wanted, found) = &facts.archives;
     if wanted != found {
         problems.push(format!(

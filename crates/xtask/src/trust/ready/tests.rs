@@ -23,6 +23,7 @@ fn ready() -> Facts {
         source: "https://git.example/metal3".to_owned(),
         parts: parts.map(|part| (part.to_owned(), vec!["v1.15.0".to_owned()])).into(),
         archives: (archives.clone(), archives),
+        has_notices: true,
         installed: installed("registry.example/capm3@sha256:ab"),
         previous: Some("0ddba11".to_owned()),
         definitions: vec!["metal3.io_baremetalhosts".to_owned()],
@@ -100,6 +101,14 @@ fn what_keeps_a_release_back_is_named() {
             "{wanted}: {found:?}"
         );
     }
+}
+
+#[test]
+fn release_with_other_licences_is_kept_back() {
+    let mut facts = ready();
+    facts.has_notices = false;
+    let wanted = "NOTICES.txt does not have the licences of this commit: run `make release`";
+    assert_eq!(problems(&facts), [wanted]);
 }
 
 #[test]
