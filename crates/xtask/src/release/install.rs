@@ -34,8 +34,9 @@ pub(super) fn objects(layout: &Layout, image: &str, certificates: CertificateSou
     ]);
     match certificates {
         CertificateSource::Mounted => documents.extend([certificate(layout), issuer(layout)]),
-        CertificateSource::SelfManaged => documents.extend(policies::documents(layout)),
+        CertificateSource::SelfManaged => {}
     }
+    documents.extend(policies::documents(layout, certificates));
     documents
 }
 

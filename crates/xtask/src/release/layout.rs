@@ -21,6 +21,8 @@ pub(super) struct Layout {
     webhooks: &'static [Suite],
     /// Its service account.
     pub(super) account: &'static str,
+    /// Whether no Go manager has an account of that name and namespace.
+    pub(super) has_own_account: bool,
     /// Selector of its Pods, without the provider label. A selector cannot be changed later.
     selected_by: &'static [(&'static str, &'static str)],
     /// Further selector labels of its Service.
@@ -91,6 +93,7 @@ pub(super) const IPAM: Layout = Layout {
     suite: IPAM_SUITE,
     webhooks: &[IPAM_SUITE],
     account: "ipam-manager",
+    has_own_account: false,
     selected_by: &[
         ("control-plane", "controller-manager"),
         ("controller-tools.k8s.io", "1.0"),
@@ -120,6 +123,7 @@ pub(super) const INFRASTRUCTURE: Layout = Layout {
     suite: INFRASTRUCTURE_SUITE,
     webhooks: &[INFRASTRUCTURE_SUITE],
     account: "capm3-manager",
+    has_own_account: false,
     selected_by: &[
         ("control-plane", "controller-manager"),
         ("controller-tools.k8s.io", "1.0"),
@@ -157,6 +161,7 @@ pub(super) const HOSTS: Layout = Layout {
     suite: HOSTS_SUITE,
     webhooks: &[HOSTS_SUITE],
     account: "baremetal-operator-controller-manager",
+    has_own_account: false,
     selected_by: &[("control-plane", "controller-manager")],
     served_by: &[
         ("control-plane", "controller-manager"),
@@ -201,6 +206,7 @@ pub(super) const ALL_IN_ONE: Layout = Layout {
     },
     webhooks: &[IPAM_SUITE, INFRASTRUCTURE_SUITE, HOSTS_SUITE],
     account: "metal3-manager",
+    has_own_account: true,
     selected_by: &[("control-plane", "metal3-controller-manager")],
     served_by: &[("control-plane", "metal3-controller-manager")],
     certificate_secret: "metal3-webhook-service-cert",

@@ -1,12 +1,13 @@
-//! Admission policies about the writes of the service account, for the form that issues its own certificates.
+//! Admission policies about the writes of the service account.
 //!
-//! That form has permissions that RBAC cannot narrow down: a role names no type of a Secret and no member of an object.
-//! `clusterctl` does not know these kinds, and this form is installed without it.
+//! It has permissions that RBAC cannot narrow down: a role names no type of a Secret and no member of an object. With its own
+//! certificates it has the most of them. `clusterctl` does not know these kinds, and what has policies is installed without it.
 
 use metal3_api::infrastructure::names::SECRET_TYPE;
 use metal3_api::infrastructure::v1beta2::Metal3Cluster;
 use metal3_api::kind::Kind as _;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_flags::CertificateSource;
 use metal3_runtime::access::{Permission, verb};
 use serde_json::{Value, json};
 
@@ -23,12 +24,17 @@ struct Policy {
     message: String,
 }
 
-/// The policies with their bindings.
-pub(super) fn documents(layout: &Layout) -> Vec<Value> {
-    let policies = [secrets(layout), configurations(), definitions()];
+/// The policies with their bindings. The account of a layout that takes the place of a Go manager is also that of the Go manager,
+/// which writes more: with certificates of others, of which that one has the same, it has no policies.
+pub(super) fn documents(layout: &Layout, certificates: CertificateSource) -> Vec<Value> {
+    let mut policies = match certificates {
+        CertificateSource::SelfManaged => vec![secrets(layout), configurations(), definitions()],
+        CertificateSource::Mounted if layout.has_own_account => vec![secrets(layout)],
+        CertificateSource::Mounted => return Vec::new(),
+    };
+    policies.extend(hosts(layout));
     policies
         .into_iter()
-        .chain(hosts(layout))
         .flat_map(|policy| policy.documents(layout))
         .collect()
 }
@@ -107,7 +113,7 @@ fn is_of_claim(object: &str) -> String {
 
 /// A Secret that exists is labelled only: it keeps its owners, without which it could be deleted or become a rendered
 /// endpoint. New ones hold data of machines, a rendered endpoint, which is rendered again, or the copy for a HostClaim, which is
-/// emptied. The Secret with the certificates is its own.
+/// emptied. The Secret with the certificates is its own, if it issues them.
 fn secrets(layout: &Layout) -> Policy {
     let (scope, namespace) = (layout.certificate_scope(), layout.suite.namespace);
     let own = format!(

@@ -116,6 +116,12 @@ pub(super) const EFFECTS: &[(&[&str], &str, &str, &str)] = &[
         "/spec/template/spec/topologySpreadConstraints/0/topologyKey",
         "\"zone\"",
     ),
+    (
+        &["admissionPolicies=false", "certificates=self-managed"],
+        "ValidatingAdmissionPolicyBinding",
+        "/spec/policyName",
+        "\"metal3-secret-writes\"",
+    ),
     // The condition of a chart that contains this one.
     (&["enabled=true", "tags.a=true"], "Deployment", "/spec/replicas", "2"),
     (&["fastTrack=true"], "ConfigMap", "/data/CAPM3_FAST_TRACK", "\"true\""),
@@ -240,12 +246,20 @@ pub(super) const EFFECTS: &[(&[&str], &str, &str, &str)] = &[
 pub(super) const REMOVED: &[(&str, &str)] = &[
     ("podDisruptionBudget.enabled=false", "PodDisruptionBudget"),
     ("networkPolicy.enabled=false", "NetworkPolicy"),
+    ("admissionPolicies=false", "ValidatingAdmissionPolicy"),
+    ("admissionPolicies=false", "ValidatingAdmissionPolicyBinding"),
 ];
 
 /// Chart, value, and what the error names.
 pub(super) const REFUSED: &[(&str, &str, &str)] = &[
     (PROGRAM, "networkPolicy.webhookFrom[0].cidr=10.0.0.0/28", "webhookFrom"),
     (PROGRAM, "settings.IRONIC_ENDPOINT=https://a", "IRONIC_ENDPOINT"),
+    (PROGRAM, "settings.IRONIC_NETWORKING_ENABLED=1", "admissionPolicies"),
+    (
+        PROGRAM,
+        "settings.IRONIC_NETWORKING_ENABLED=1,admissionPolicies=false,certificates=self-managed",
+        "certificates",
+    ),
     (PROGRAM, "settings.IRONIC_TIMEOUT=60s", "IRONIC_TIMEOUT"),
     (PROGRAM, "ironic.further[0].name=c", "endpoint"),
     (PROGRAM, "extraVolumes[0].emptyDir.medium=Memory", "name"),

@@ -102,7 +102,16 @@ fn scope() -> Vec<Row> {
             json!({ "type": "string", "pattern": OPTIONAL_NAMESPACE, "maxLength": 63 }),
             "the only namespace that is watched, with permissions in it alone; empty for all",
         ),
-        switch("observeOnly", false, "print what would be done, and write nothing"),
+        switch(
+            "observeOnly",
+            false,
+            "print what would be done, and write nothing, with roles that only read",
+        ),
+        switch(
+            "admissionPolicies",
+            true,
+            "policies that limit which Secrets and hosts the program writes, always with self-managed; IRONIC_NETWORKING_ENABLED needs false",
+        ),
         row(
             "extraArgs",
             json!([]),

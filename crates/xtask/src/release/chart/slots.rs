@@ -43,6 +43,10 @@ const fn slot(kind: &'static str, member: &'static str, expression: &'static str
 
 const POD: &str = "/spec/template/spec";
 const DEPLOYMENT: &str = "Deployment";
+/// With its own certificates the account writes so much that there are always policies. The values of an older chart lack the
+/// second one.
+const POLICIES: &str =
+    r#"or (eq .Values.certificates "self-managed") (ne (toString .Values.admissionPolicies) "false")"#;
 /// The settings of the process. A change of them restarts it.
 pub(super) const CHECKSUM: &str = "checksum/settings";
 
@@ -207,6 +211,8 @@ const SLOTS: &[Slot] = &[
         Shape::Tree,
     ),
     slot("NetworkPolicy", "", ".Values.networkPolicy.enabled", Shape::Plain),
+    slot("ValidatingAdmissionPolicy", "", POLICIES, Shape::Plain),
+    slot("ValidatingAdmissionPolicyBinding", "", POLICIES, Shape::Plain),
     // A process that observes serves no webhooks, and those of the Go managers have the same names.
     slot(
         "MutatingWebhookConfiguration",

@@ -100,6 +100,16 @@ fn rules(rows: &[Row]) -> Vec<Value> {
             "if": { "properties": { "ironic": { "required": ["endpoint"], "properties": { "endpoint": { "pattern": "^http:" } } } } },
             "then": { "properties": { "extraArgs": { "contains": { "pattern": "^--allow-insecure-ironic(=true)?$" } } } },
         }),
+        // A policy accepts no change of the two Secrets of switches, which have the names that a user gives them.
+        json!({
+            "if": { "properties": { "settings": {
+                "required": ["IRONIC_NETWORKING_ENABLED"],
+                "properties": { "IRONIC_NETWORKING_ENABLED": { "not": { "enum": ["", "false"] } } },
+            } } },
+            "then": { "properties": {
+                "admissionPolicies": { "const": false }, "certificates": { "const": "cert-manager" },
+            } },
+        }),
         json!({ "if": login("username"), "then": login("password") }),
         json!({ "if": login("password"), "then": login("username") }),
     ]

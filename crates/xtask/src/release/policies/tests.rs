@@ -364,27 +364,39 @@ fn hosts_are_not_deleted_and_lose_owners_and_get_none() {
 }
 
 #[test]
-fn policies_are_bound_and_only_in_the_form_with_own_certificates() {
+fn policies_are_bound_and_an_account_that_go_managers_have_too_has_them_only_with_own_certificates() {
     for layout in [layout::IPAM, layout::INFRASTRUCTURE, layout::HOSTS, layout::ALL_IN_ONE] {
-        assert_eq!(
-            installed(&layout, CertificateSource::Mounted, "ValidatingAdmissionPolicy").len(),
-            0
-        );
         let name = |document: &Value| document["metadata"]["name"].clone();
-        let policies = installed(&layout, CertificateSource::SelfManaged, "ValidatingAdmissionPolicy");
-        let bindings = installed(
-            &layout,
-            CertificateSource::SelfManaged,
-            "ValidatingAdmissionPolicyBinding",
-        );
-        let writes_hosts = layout.name != layout::IPAM.name;
-        assert_eq!(policies.len(), 3 + usize::from(writes_hosts));
-        for (policy, binding) in policies.iter().zip(&bindings) {
-            assert_eq!(
-                (&binding["spec"]["policyName"], name(binding)),
-                (&name(policy), name(policy))
-            );
-            assert_eq!(binding["spec"]["validationActions"], json!(["Deny"]));
+        let writes_hosts = usize::from(layout.name != layout::IPAM.name);
+        let is_own = layout.name == layout::ALL_IN_ONE.name;
+        let with_others = if is_own { 1 + writes_hosts } else { 0 };
+        for (form, count) in [
+            (CertificateSource::SelfManaged, 3 + writes_hosts),
+            (CertificateSource::Mounted, with_others),
+        ] {
+            let policies = installed(&layout, form, "ValidatingAdmissionPolicy");
+            let bindings = installed(&layout, form, "ValidatingAdmissionPolicyBinding");
+            assert_eq!((policies.len(), bindings.len()), (count, count), "{}", layout.name);
+            for (policy, binding) in policies.iter().zip(&bindings) {
+                assert_eq!(
+                    (&binding["spec"]["policyName"], name(binding)),
+                    (&name(policy), name(policy))
+                );
+                assert_eq!(binding["spec"]["validationActions"], json!(["Deny"]));
+            }
         }
     }
+}
+
+/// So what is tested here of one form, and on a real API server, holds for both.
+#[test]
+fn secrets_and_hosts_have_the_same_policies_with_each_issuer_of_certificates() {
+    let of = |form| installed(&layout::ALL_IN_ONE, form, "ValidatingAdmissionPolicy");
+    let with_own = of(CertificateSource::SelfManaged);
+    let mut about = Vec::new();
+    for policy in of(CertificateSource::Mounted) {
+        assert!(with_own.contains(&policy), "{policy}");
+        about.push(policy["spec"]["matchConstraints"]["resourceRules"][0]["resources"].clone());
+    }
+    assert_eq!(about, [json!(["secrets"]), json!(["baremetalhosts"])]);
 }
