@@ -95,6 +95,8 @@ fn of_watched(mut object: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::release::tests::{IMAGE, assert_names, assert_runs, find, of_kind};
 
@@ -178,5 +180,35 @@ mod tests {
             assert_eq!(of_kind(&objects, kind).count(), 0, "{kind}");
         }
         assert_runs(arguments(&objects));
+    }
+
+    /// Verbs of the roles of the process, without the questions about callers.
+    fn verbs(form: Form) -> BTreeSet<String> {
+        let objects = form.objects(IMAGE, None);
+        let roles = ["Role", "ClusterRole"]
+            .into_iter()
+            .flat_map(|kind| of_kind(&objects, kind));
+        let rules = roles.filter(|role| role["metadata"]["name"] != "baremetal-operator-host-restore");
+        let rules = rules.flat_map(|role| role["rules"].as_array().unwrap());
+        let is_review = |rule: &&Value| rule["apiGroups"][0].as_str().unwrap().starts_with("auth");
+        let verbs = rules
+            .filter(|rule| !is_review(rule))
+            .flat_map(|rule| rule["verbs"].as_array().unwrap());
+        verbs.map(|verb| verb.as_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_process_that_observes_only_may_read_and_not_write() {
+        for is_namespaced in [false, true] {
+            let form = |observes| Form {
+                observes,
+                is_namespaced,
+                ..Form::default()
+            };
+            let all = verbs(form(false));
+            assert!(all.contains("patch") && all.contains("create"), "{all:?}");
+            let reading = ["get", "list", "watch"].map(str::to_owned);
+            assert_eq!(verbs(form(true)), reading.into());
+        }
     }
 }

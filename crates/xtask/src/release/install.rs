@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::layout::{Layout, Mounted};
 use super::policies;
-use super::rules::rules;
+use super::rules::{reading, rules};
 
 /// Folder of the certificate: the default of `--webhook-cert-dir`.
 const CERTIFICATE_FOLDER: &str = "/tmp/k8s-webhook-server/serving-certs";
@@ -94,11 +94,19 @@ fn certificate_grants(layout: &Layout, certificates: CertificateSource) -> Vec<(
     }
 }
 
+/// The permissions of a process of this layout: one that observes writes nothing.
+fn limited(layout: &Layout, all: Vec<(Scope, BTreeSet<Permission>)>) -> Vec<(Scope, BTreeSet<Permission>)> {
+    match layout.observes {
+        true => all.into_iter().map(|(scope, needs)| (scope, reading(needs))).collect(),
+        false => all,
+    }
+}
+
 /// The roles for all namespaces, and the rules for the namespace of the process.
 pub(super) fn grants_of(layout: &Layout, certificates: CertificateSource) -> (Vec<ClusterGrant>, Vec<Value>) {
     let mut parts: Vec<_> = layout
         .parts()
-        .map(|part| (layout.suite.named(part.role), (part.grants)()))
+        .map(|part| (layout.suite.named(part.role), limited(layout, (part.grants)())))
         .collect();
     let more = certificate_grants(layout, certificates);
     match parts.as_mut_slice() {
@@ -144,7 +152,7 @@ fn roles(layout: &Layout, certificates: CertificateSource) -> Vec<Value> {
         layout
             .parts()
             .filter_map(|part| part.unbound)
-            .map(|(role, grants)| unbound(layout, role, &grants())),
+            .map(|(role, grants)| unbound(layout, role, &limited(layout, grants()))),
     );
     documents
 }

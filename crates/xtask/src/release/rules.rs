@@ -25,6 +25,14 @@ pub(super) fn rules(needs: &BTreeSet<Permission>, names: &[String]) -> Vec<Value
     resources.into_iter().map(rule).collect()
 }
 
+/// What of them a process needs that writes nothing: it reads, and asks whether a caller may have its metrics.
+pub(super) fn reading(needs: BTreeSet<Permission>) -> BTreeSet<Permission> {
+    let is_review =
+        |need: &Permission| ["authentication.k8s.io", "authorization.k8s.io"].contains(&need.group.as_str());
+    let reads = |need: &Permission| ["get", "list", "watch"].contains(&need.verb) || is_review(need);
+    needs.into_iter().filter(reads).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -58,13 +58,6 @@ pub(crate) fn run(folder: &Path, image: &str, helm: &Path) -> Result<bool> {
             );
         }
     }
-    let observing = helm.objects(PROGRAM, &["--set", "observeOnly=true"])?;
-    ensure!(
-        observing
-            .iter()
-            .all(|object| !key(object).0.ends_with("WebhookConfiguration")),
-        "a process that observes has webhooks, which it does not serve"
-    );
     for (chart, argument, why) in REFUSED.iter().copied() {
         let (accepted, text) = helm.answer("template", chart, &["--set", argument])?;
         ensure!(
@@ -150,6 +143,7 @@ pub(super) fn values(form: &Form) -> [Value; 2] {
     let mut program = shared.clone();
     if let Value::Object(members) = &mut program {
         members.insert("watchNamespace".to_owned(), namespace.into());
+        members.insert("observeOnly".to_owned(), form.observes.into());
     }
     [shared, program]
 }
@@ -160,6 +154,10 @@ fn same(helm: &Helm, form: &Form, image: &str) -> Result<usize> {
     let path = file.display().to_string();
     let mut rendered = Vec::new();
     for (chart, values) in [DEFINITIONS, PROGRAM].into_iter().zip(values(form)) {
+        // A process that observes leaves the definitions of others as they are.
+        if form.observes && chart == DEFINITIONS {
+            continue;
+        }
         fs::write(&file, values.to_string()).with_context(|| format!("write {path}"))?;
         rendered.extend(helm.objects(chart, &["--values", &path])?);
     }

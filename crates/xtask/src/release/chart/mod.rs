@@ -151,6 +151,7 @@ fn templates(image: &str) -> Files {
         let objects = form.objects(image, Some(slots::NAMESPACE)).into_iter();
         let mut of_form = BTreeMap::new();
         for object in objects.filter(|object| object["kind"] != DEFINITION && object["kind"] != "Namespace") {
+            let object = without_argument(object);
             let key = key(&object);
             if !order.contains(&key) {
                 order.push(key.clone());
@@ -171,6 +172,15 @@ fn templates(image: &str) -> Files {
         files.entry(file(kind)).or_default().push_str(&text);
     }
     files
+}
+
+/// The object without the argument for which the template has a place of its own.
+fn without_argument(mut object: Value) -> Value {
+    let arguments = object.pointer_mut("/spec/template/spec/containers/0/args");
+    if let Some(Value::Array(arguments)) = arguments {
+        arguments.retain(|argument| argument != "--observe-only");
+    }
+    object
 }
 
 fn file(kind: &str) -> PathBuf {

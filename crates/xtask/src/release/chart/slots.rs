@@ -213,19 +213,6 @@ const SLOTS: &[Slot] = &[
     slot("NetworkPolicy", "", ".Values.networkPolicy.enabled", Shape::Plain),
     slot("ValidatingAdmissionPolicy", "", POLICIES, Shape::Plain),
     slot("ValidatingAdmissionPolicyBinding", "", POLICIES, Shape::Plain),
-    // A process that observes serves no webhooks, and those of the Go managers have the same names.
-    slot(
-        "MutatingWebhookConfiguration",
-        "",
-        "not .Values.observeOnly",
-        Shape::Plain,
-    ),
-    slot(
-        "ValidatingWebhookConfiguration",
-        "",
-        "not .Values.observeOnly",
-        Shape::Plain,
-    ),
 ];
 
 /// Secrets of the Pod, and the values with their names.

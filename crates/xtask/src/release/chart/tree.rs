@@ -11,7 +11,7 @@ pub(super) struct Axis {
 }
 
 /// Every property by which objects differ.
-pub(super) const AXES: [Axis; 5] = [
+pub(super) const AXES: [Axis; 6] = [
     Axis {
         condition: r#"eq .Values.certificates "self-managed""#,
         holds: |form| form.is_self_managed,
@@ -19,6 +19,10 @@ pub(super) const AXES: [Axis; 5] = [
     Axis {
         condition: ".Values.watchNamespace",
         holds: |form| form.is_namespaced,
+    },
+    Axis {
+        condition: ".Values.observeOnly",
+        holds: |form| form.observes,
     },
     Axis {
         condition: ".Values.products.ipam",
@@ -34,18 +38,19 @@ pub(super) const AXES: [Axis; 5] = [
     },
 ];
 
-/// Every form that the values select. `observeOnly` is an argument of its own in the template.
+/// Every form that the values select. A process that observes issues no certificates.
 pub(super) fn forms() -> Vec<Form> {
-    let bits = |number: u8| [1, 2, 4, 8, 16].map(|bit: u8| number & bit != 0);
-    let forms = (0..32)
+    let bits = |number: u8| [1, 2, 4, 8, 16, 32].map(|bit: u8| number & bit != 0);
+    let forms = (0..64)
         .map(bits)
-        .map(|[is_self_managed, is_namespaced, ipam, capm3, hosts]| Form {
+        .map(|[is_self_managed, is_namespaced, ipam, capm3, hosts, observes]| Form {
             is_self_managed,
             is_namespaced,
-            observes: false,
+            observes,
             left_out: [ipam, capm3, hosts],
         });
-    forms.filter(|form| form.left_out != [true; 3]).collect()
+    let is_one = |form: &Form| form.left_out != [true; 3] && !(form.observes && form.is_self_managed);
+    forms.filter(is_one).collect()
 }
 
 /// A form, and the text of an object in it: empty when the form does not have the object.
@@ -101,9 +106,9 @@ mod tests {
     #[test]
     fn every_combination_of_at_least_one_product_is_a_form() {
         let forms = forms();
-        assert_eq!(forms.len(), 28);
+        assert_eq!(forms.len(), 42);
         let whole = forms.iter().filter(|form| form.left_out == [false; 3]).count();
-        assert_eq!(whole, 4);
+        assert_eq!(whole, 6);
     }
 
     #[test]
