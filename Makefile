@@ -666,10 +666,15 @@ ifeq ($(CAPM3_PATCH),)
 $(error RELEASE_TAG=$(RELEASE_TAG) is no tag such as v1.15.0)
 endif
 endif
-.PHONY: release-packages release-files registry-login
-release-packages: ## install, as root, the Debian packages with which a release is built and pushed
+# MAIN: the branch whose commits may be released.
+MAIN ?= origin/main
+.PHONY: release-commit release-packages release-files registry-login
+release-commit: ## require that the commit is one of the branch MAIN=origin/main
+	@git merge-base --is-ancestor HEAD "$(MAIN)" || \
+	  { echo "the commit is not on $(MAIN): merge it, and set the tag on a commit of that branch" >&2; exit 1; }
+release-packages: ## install, as root, the Debian packages with which a release is built, checked and pushed
 	apt-get update -qq
-	apt-get install -y -qq --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross skopeo
+	apt-get install -y -qq --no-install-recommends gcc-aarch64-linux-gnu libc6-dev-arm64-cross skopeo umoci docker-registry qemu-user-static
 release-files: tools ## write manifests, charts and archives for the image in IMAGES, under its name in REGISTRY, into RELEASE
 	@image=$$($(XTASK) push $(IMAGES) --registry "$(REGISTRY)" --only-name) && make release chart plugin IMAGE="$$image"
 # cosign, and what builds it, are built without the login in the environment. skopeo reads the same login.

@@ -71,7 +71,7 @@ fn image_is_published_after_the_checks_and_a_release_after_its_verification() {
         &[
             "make public-key",
             "make release-packages",
-            "make images",
+            "make images-check ONCE=1\"",
             "make release-files",
             "make release-check VERSION=",
             "make registry-login",
@@ -81,6 +81,59 @@ fn image_is_published_after_the_checks_and_a_release_after_its_verification() {
             "upload-artifact",
         ],
     );
+}
+
+#[test]
+fn release_waits_for_the_tests_of_each_change_on_a_commit_of_the_main_branch() {
+    let path = workspace::root().unwrap().join(".github/workflows/release.yml");
+    let read = documents::parse(&documents::text(&path).unwrap(), &path).unwrap();
+    let jobs = &read[0].value["jobs"];
+    assert_eq!(jobs["release"]["needs"], serde_json::json!(["tests"]));
+    assert_eq!(jobs["tests"]["uses"], "./.github/workflows/test.yml");
+    assert_eq!(jobs["tests"]["needs"], serde_json::json!(["commit"]));
+    assert_eq!(
+        steps("release.yml", "commit").last().unwrap()["run"],
+        "make release-commit"
+    );
+    let tests = workspace::root().unwrap().join(".github/workflows/test.yml");
+    let text = documents::text(&tests).unwrap();
+    let wanted = [
+        "  workflow_call:\n",
+        "make check\n",
+        "make test\n",
+        "make trust-check ",
+        "make chart-check\n",
+    ];
+    in_order(&text, &wanted);
+}
+
+#[test]
+fn commit_of_another_branch_is_not_released() {
+    let root = workspace::root().unwrap();
+    let checkout = std::env::temp_dir().join(format!("metal3-commit-{}", std::process::id()));
+    std::fs::create_dir_all(&checkout).unwrap();
+    let git = |words: &[&str]| {
+        let author = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
+        let mut git = Command::new("git");
+        crate::run::succeed(git.arg("-C").arg(&checkout).args(author).args(words)).unwrap();
+    };
+    let released = || {
+        let mut make = make();
+        make.arg("--file")
+            .arg(root.join("Makefile"))
+            .args(["--silent", "release-commit", "MAIN=main"]);
+        crate::run::succeed(make.current_dir(&checkout)).map_err(|error| error.to_string())
+    };
+    git(&["init", "--quiet", "--initial-branch=main"]);
+    git(&["commit", "--quiet", "--allow-empty", "--message=a"]);
+    let first = released();
+    git(&["checkout", "--quiet", "-b", "other"]);
+    git(&["commit", "--quiet", "--allow-empty", "--message=b"]);
+    let on_another_branch = released();
+    std::fs::remove_dir_all(&checkout).unwrap();
+    assert_eq!(first, Ok(String::new()));
+    let error = on_another_branch.unwrap_err();
+    assert!(error.contains("the commit is not on main"), "{error}");
 }
 
 #[test]
