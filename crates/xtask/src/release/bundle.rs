@@ -89,6 +89,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::run::succeed;
 
     fn written() -> Written {
         Written::of_test("v1.2.3", "sha256:00ff")
@@ -174,6 +175,41 @@ mod tests {
         let (is_done, said) = load("out");
         assert!(!is_done && said.contains("release/all.yaml: FAILED"), "{said}");
         assert!(!within.join("out").exists());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn certificate_of_the_registry_is_verified_unless_it_is_local_or_the_user_says_so() {
+        let script = script(&installed("registry.example/a/b", "sha256:00ff"), &written()).unwrap();
+        let files = vec![
+            (NAME.to_owned(), script.into_bytes()),
+            ("release/all.yaml".to_owned(), Vec::new()),
+        ];
+        let folder = std::env::temp_dir().join(format!("bundle-tls-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("one.tar"), bundle(files, "v1.2.3").unwrap()).unwrap();
+        succeed(Command::new("tar").current_dir(&folder).args(["-xf", "one.tar"])).unwrap();
+        fs::write(folder.join("skopeo"), "#!/bin/sh\necho \"$@\"\n").unwrap();
+        fs::set_permissions(folder.join("skopeo"), fs::Permissions::from_mode(0o755)).unwrap();
+        let path = std::env::var_os("PATH").unwrap();
+        let path = std::iter::once(folder.clone()).chain(std::env::split_paths(&path));
+        let path = std::env::join_paths(path).unwrap();
+        for (registry, setting, verified) in [
+            ("127.0.0.1:1/x", "", "false"),
+            ("registry.example/x", "", "true"),
+            ("registry.example/x", "false", "false"),
+        ] {
+            let out = format!("out-{registry}-{setting}").replace('/', "-");
+            let mut load = Command::new("sh");
+            load.arg(folder.join("metal3-rs-v1.2.3").join(NAME))
+                .args([registry, out.as_str()]);
+            load.current_dir(&folder).env("PATH", &path);
+            let said = succeed(load.env("TLS_VERIFY", setting)).unwrap();
+            assert!(
+                said.contains(&format!("--dest-tls-verify={verified} ")),
+                "{registry} {setting}: {said}"
+            );
+        }
         fs::remove_dir_all(folder).unwrap();
     }
 }
