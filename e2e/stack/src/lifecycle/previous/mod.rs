@@ -1,6 +1,7 @@
 //! The suite about the release before this one: the real helm upgrades it to this one and rolls back to it while hosts of a real
 //! Ironic are deployed, cleaned and inspected. What was asked ends, once, and nothing else happens.
 
+mod definitions;
 mod judge;
 mod work;
 
@@ -29,6 +30,7 @@ use crate::places::Places;
 use crate::products::load::{claim, grants, has_address, list, name, pool};
 use crate::products::machines::{NAMESPACE, init};
 use crate::wait::{Stopwatch, until};
+use crate::yaml::documents;
 use judge::{Happened, violations};
 use work::{AT_REST, MACHINES, PAIR, STEPS, Work, host};
 
@@ -199,10 +201,26 @@ impl Suite<'_> {
         audit::nothing_forbidden_for(self.stack, &format!("system:serviceaccount:{MANAGERS}:metal3-manager"))
     }
 
+    /// The members of the definitions, which are those of the chart that Helm has installed.
+    fn members(&self) -> anyhow::Result<BTreeSet<String>> {
+        let chart = documents(&self.this.manifest(DEFINITIONS)?)?;
+        let names: BTreeSet<String> = chart.iter().map(name).collect();
+        let installed = list(self.stack, MANAGERS, "customresourcedefinitions")?;
+        let found = definitions::members(installed.iter().filter(|one| names.contains(&name(one))));
+        let wrong = definitions::difference(&definitions::members(&chart), &found);
+        ensure!(
+            wrong.is_empty(),
+            "the definitions are not those of the chart: {}",
+            wrong.join(", ")
+        );
+        Ok(found)
+    }
+
     /// Asks for the work, does the step when all of it is in flight, waits for its end, and judges.
     fn step(&self, work: &Work, image: &str, change: impl FnOnce() -> anyhow::Result<()>) -> Proof {
         let before = Mark::now(self.stack, self.fleet)?;
         let kept = self.kept(work)?;
+        let defined = self.members()?;
         self.begin(work)?;
         let changed = Mark::now(self.stack, self.fleet)?;
         let watch = Stopwatch::start();
@@ -210,6 +228,7 @@ impl Suite<'_> {
         self.runs(image)?;
         let left = self.in_flight(work)?;
         ensure!(left > 0, "all work ended before the other program ran");
+        let changed_members = definitions::difference(&defined, &self.members()?).len();
         self.reach(&work.ends())?;
         self.is_deleted(work)?;
         nodes_listed(self.fleet)?;
@@ -233,7 +252,8 @@ impl Suite<'_> {
         ensure!(found.is_empty(), "{}", found.join("\n       "));
         let acting = happened.orders.iter().filter(|order| order.what.acts()).count();
         Ok(format!(
-            "{acting} orders to {} hosts, {left} of them in flight when the other program ran, {seconds:.1} s",
+            "{acting} orders to {} hosts, {left} of them in flight when the other program ran, {changed_members} members of \
+             definitions changed, {seconds:.1} s",
             work.hosts().len()
         ))
     }
