@@ -53,6 +53,18 @@ fn checks_of_a_release_write_into_none_of_the_user() {
 }
 
 #[test]
+fn signatures_are_checked_with_images_that_are_there_only_on_request() {
+    for (built, writes) in [("", true), ("1", false)] {
+        let commands = commands("trust-check", &[("BUILT", built)]);
+        assert_eq!(commands.contains("xtask -- images "), writes, "{commands}");
+        assert!(commands.contains("trust-check --images"), "{commands}");
+    }
+    let of_release = commands("bundled-release", &[]);
+    assert!(of_release.contains("xtask -- images "), "{of_release}");
+    assert!(of_release.contains("checked/images"), "{of_release}");
+}
+
+#[test]
 fn release_is_checked_before_it_is_signed() {
     in_order(&commands("sign", &[]), &[" release-check ", " sbom ", " sign "]);
 }
