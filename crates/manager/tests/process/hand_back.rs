@@ -41,7 +41,10 @@ fn manager(replicas: u32) -> Value {
         "metadata": { "name": "capm3-controller-manager" },
         "spec": {
             "replicas": replicas, "selector": { "matchLabels": { "a": "b" } },
-            "template": { "metadata": { "labels": { "a": "b", "app.kubernetes.io/part-of": "metal3-rs" } } },
+            "template": {
+                "metadata": { "labels": { "a": "b", "app.kubernetes.io/part-of": "metal3-rs" } },
+                "spec": { "containers": [{ "name": "manager", "image": "example.com/capm3:v1" }] },
+            },
         },
     })
 }

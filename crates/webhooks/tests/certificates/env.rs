@@ -163,7 +163,10 @@ impl TestEnv {
 
 fn cluster_scoped(kind: &str, plural: &str) -> Value {
     json!({
-        "metadata": { "name": format!("{plural}.admissionregistration.k8s.io") },
+        "metadata": {
+            "name": format!("{plural}.admissionregistration.k8s.io"),
+            "annotations": { "api-approved.kubernetes.io": "unapproved, in place of a kind of Kubernetes" },
+        },
         "spec": {
             "group": "admissionregistration.k8s.io", "scope": "Cluster",
             "names": { "kind": kind, "plural": plural, "singular": kind.to_lowercase(), "listKind": format!("{kind}List") },
