@@ -51,7 +51,8 @@ pub(crate) fn findings(objects: &Objects, given: &[Given]) -> Vec<Finding> {
 fn claim(document: &Value) -> Finding {
     let what = "is served with --hostclaims only, as by the Go manager; a host that a policy permits and that runs nothing then gets its \
                 spec, and without the flag it stays as it is and keeps its finalizer";
-    Finding::new(Decision::Go, name::<HostClaim>(document), what, "").row("claim-cleaning")
+    let cure = "to serve it, set the flag and bind the ClusterRole hostclaims-role of the release (docs/controllers/hostclaim.md)";
+    Finding::new(Decision::Go, name::<HostClaim>(document), what, cure).row("claim-cleaning")
 }
 
 fn is_off(value: &str) -> bool {

@@ -55,7 +55,10 @@ pub(super) const STEP_DELAY: u64 = 2500;
 
 /// The states at rest, for the report.
 pub(super) const AT_REST: &[(u64, &str)] = &[
-    (CLAIMED, "available, taken by a HostClaim that no policy permits any more"),
+    (
+        CLAIMED,
+        "available, taken by a HostClaim that no policy permits any more",
+    ),
     (7, "provisioned"),
     (EXTERNAL, "externally provisioned"),
     (DETACHED, "provisioned, detached"),

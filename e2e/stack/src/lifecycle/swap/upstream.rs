@@ -26,6 +26,11 @@ const PROVIDERS: [(Kind, &str, &str); 2] = [
     (Kind::Ipam, "ip-address-manager", "ipam-components.yaml"),
 ];
 const HOSTS_COMPONENTS: &str = "baremetal-operator-components.yaml";
+const MANAGER_ROLE: &str = "name: baremetal-operator-manager-role\n";
+const MANAGER_BINDING: &str = "name: baremetal-operator-manager-rolebinding\n";
+/// Installed with the release, and bound by who wants HostClaims.
+const CLAIMS_ROLE: &str = "name: baremetal-operator-hostclaims-role\n";
+const CLAIMS_BINDING: &str = "name: baremetal-operator-hostclaims-rolebinding\n";
 
 /// The folder, and the release in it.
 #[derive(Debug, Clone)]
@@ -104,14 +109,30 @@ impl Upstream {
         Ok(components.replace(&endpoint, &(endpoint.clone() + &lines.concat())))
     }
 
-    /// Components of this program for hosts that serve what the Go manager serves: `preflight` names the flag.
+    /// Components of this program for hosts that serve what the Go manager serves: `preflight` names the flag and the role.
     pub(super) fn with_its_claims(&self, components: String) -> anyhow::Result<String> {
         if !self.release.serves_claims {
             return Ok(components);
         }
         let products = "        - \"--controllers=hosts\"\n";
         ensure!(components.contains(products), "the release has no line {products}");
-        Ok(components.replace(products, &format!("{products}        - \"--hostclaims\"\n")))
+        let flagged = components.replace(products, &format!("{products}        - \"--hostclaims\"\n"));
+        let bindings = flagged
+            .split("\n---\n")
+            .filter(|one| one.contains("\nkind: ClusterRoleBinding\n"));
+        let bindings: Vec<String> = bindings
+            .filter(|one| one.contains(MANAGER_ROLE))
+            .map(|one| {
+                one.replace(MANAGER_BINDING, CLAIMS_BINDING)
+                    .replace(MANAGER_ROLE, CLAIMS_ROLE)
+            })
+            .collect();
+        ensure!(
+            bindings.len() == 1,
+            "the release has {} bindings of {MANAGER_ROLE}",
+            bindings.len()
+        );
+        Ok(format!("{}\n---\n{}", flagged.trim_end(), bindings.concat()))
     }
 
     /// The components of addresses, of a release without a provider of them: `clusterctl` sets their variables only.
