@@ -141,7 +141,11 @@ fn is_about_licences(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let is_source = file.extension().is_some_and(|ending| ending == "rs");
     let starts = ["licen", "unlicen", "copying", "copyright", "notice"];
-    !is_source && starts.iter().any(|start| name.starts_with(start))
+    // Some packages have the texts of others in a folder of their own.
+    let folder = file.parent().and_then(Path::file_name).unwrap_or_default();
+    let folder = folder.to_string_lossy().to_lowercase();
+    let is_in_folder = folder.trim_start_matches('.').starts_with("licen");
+    !is_source && (is_in_folder || starts.iter().any(|start| name.starts_with(start)))
 }
 
 /// Whether the licence of the project is one of the alternatives.

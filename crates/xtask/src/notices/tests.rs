@@ -9,9 +9,11 @@ const MIT: &str = "Permission is hereby granted, free of charge";
 /// The folder of a package with these files.
 fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("metal3-notices-{name}-{}", std::process::id()));
-    fs::create_dir_all(folder.join("src/part")).unwrap();
+    fs::create_dir_all(&folder).unwrap();
     for (file, text) in files {
-        fs::write(folder.join(file), text).unwrap();
+        let file = folder.join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
     }
     folder
 }
@@ -95,12 +97,16 @@ fn texts_are_those_of_all_files_about_licences() {
         ("LICENSE-MIT", "mit \r\n\r\nend\r\n"),
         ("COPYING", "copying\n"),
         ("UNLICENSE", "free"),
+        (".licenses/Author-MIT", "of another"),
         ("src/part/LICENCE.md", "of a part"),
         ("notes.txt", "none"),
         ("src/license.rs", "none"),
     ];
     let found = one("several", "MIT", &files).unwrap();
-    assert_eq!(found[0].texts, ["copying", "mit\n\nend", "free", "of a part"]);
+    assert_eq!(
+        found[0].texts,
+        ["of another", "copying", "mit\n\nend", "free", "of a part"]
+    );
 }
 
 #[test]

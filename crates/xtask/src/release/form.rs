@@ -38,6 +38,8 @@ pub(super) fn key(object: &Value) -> Key {
 
 /// The kind that only the chart of definitions has.
 pub(super) const DEFINITION: &str = "CustomResourceDefinition";
+/// The end of both kinds of configurations.
+const WEBHOOKS: &str = "WebhookConfiguration";
 
 impl Form {
     /// The source of its certificates.
@@ -61,23 +63,22 @@ impl Form {
     pub(super) fn objects(&self, image: &str, namespace: Option<&'static str>) -> Vec<Value> {
         let layout = self.layout(namespace);
         let mut objects = documents_of(&layout, image, self.certificates());
+        if self.is_namespaced {
+            let limited = namespaced::documents(&layout, self.certificates())
+                .into_iter()
+                .map(of_watched);
+            let mut limited: BTreeMap<Key, Value> = limited.map(|object| (key(&object), object)).collect();
+            for object in &mut objects {
+                if let Some(instead) = limited.remove(&key(object)) {
+                    *object = instead;
+                }
+            }
+            objects.extend(limited.into_values());
+        }
         if self.observes {
             // The process serves no webhooks then, and those of the Go managers have the same names.
-            objects.retain(|object| !key(object).0.ends_with("WebhookConfiguration") && key(object).0 != DEFINITION);
+            objects.retain(|object| !key(object).0.ends_with(WEBHOOKS) && key(object).0 != DEFINITION);
         }
-        if !self.is_namespaced {
-            return objects;
-        }
-        let limited = namespaced::documents(&layout, self.certificates())
-            .into_iter()
-            .map(of_watched);
-        let mut limited: BTreeMap<Key, Value> = limited.map(|object| (key(&object), object)).collect();
-        for object in &mut objects {
-            if let Some(instead) = limited.remove(&key(object)) {
-                *object = instead;
-            }
-        }
-        objects.extend(limited.into_values());
         objects
     }
 }
@@ -195,6 +196,23 @@ mod tests {
             .filter(|rule| !is_review(rule))
             .flat_map(|rule| rule["verbs"].as_array().unwrap());
         verbs.map(|verb| verb.as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Those of the Go managers have the same names.
+    #[test]
+    fn a_process_that_observes_brings_no_webhooks_and_no_definitions() {
+        for is_namespaced in [false, true] {
+            let form = Form {
+                observes: true,
+                is_namespaced,
+                ..Form::default()
+            };
+            let kinds = form.objects(IMAGE, None).into_iter().map(|object| key(&object).0);
+            let others: Vec<String> = kinds
+                .filter(|kind| kind.ends_with(WEBHOOKS) || kind == DEFINITION)
+                .collect();
+            assert!(others.is_empty(), "{others:?}");
+        }
     }
 
     #[test]

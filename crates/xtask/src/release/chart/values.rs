@@ -81,6 +81,9 @@ fn required(rows: &[Row]) -> BTreeSet<&'static str> {
         .collect()
 }
 
+/// Texts of a variable that mean off.
+const OFF: [&str; 7] = ["", "0", "f", "F", "false", "FALSE", "False"];
+
 /// Values that contradict each other.
 fn rules(rows: &[Row]) -> Vec<Value> {
     if !rows.iter().any(|row| row.path == "observeOnly") {
@@ -102,11 +105,12 @@ fn rules(rows: &[Row]) -> Vec<Value> {
         }),
         // A policy accepts no change of the two Secrets of switches, which have the names that a user gives them.
         json!({
-            "if": { "properties": { "settings": {
+            "if": { "required": ["settings"], "properties": { "settings": {
                 "required": ["IRONIC_NETWORKING_ENABLED"],
-                "properties": { "IRONIC_NETWORKING_ENABLED": { "not": { "enum": ["", "false"] } } },
+                "properties": { "IRONIC_NETWORKING_ENABLED": { "not": { "enum": OFF } } },
             } } },
-            "then": { "properties": {
+            // An upgrade that keeps older values has none.
+            "then": { "required": ["admissionPolicies"], "properties": {
                 "admissionPolicies": { "const": false }, "certificates": { "const": "cert-manager" },
             } },
         }),
