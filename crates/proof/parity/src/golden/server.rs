@@ -309,7 +309,10 @@ impl Resource {
             "hardwaredata" => lower,
             word if word.ends_with("ss") => format!("{word}es"),
             word if word.ends_with('s') => word.to_owned(),
-            word => format!("{word}s"),
+            word => match word.strip_suffix('y') {
+                Some(stem) => format!("{stem}ies"),
+                None => format!("{word}s"),
+            },
         };
         Self {
             group: group.to_owned(),
