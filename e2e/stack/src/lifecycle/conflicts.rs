@@ -33,6 +33,12 @@ const EXPECTED: &[Expected] = &[
         accounts: Some(("baremetal-operator-controller-manager", "capm3-manager")),
         why: "a machine takes, pauses or releases a host while the status for its former spec is on its way",
     },
+    // The loser takes another host at once.
+    Expected {
+        resource: "baremetalhosts",
+        accounts: Some(("capm3-manager", "capm3-manager")),
+        why: "two machines choose one host at the same time, and one of them is to win",
+    },
 ];
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
 
@@ -244,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn status_of_a_host_may_be_too_late_for_a_machine_that_changes_its_spec() {
+    fn conflicts_that_one_of_two_decisions_must_lose_are_expected() {
         const HOSTS: &str = "system:serviceaccount:b:baremetal-operator-controller-manager";
         const MACHINES: &str = "system:serviceaccount:a:capm3-manager";
         for (resource, by, after, is_own) in [
@@ -252,6 +258,7 @@ mod tests {
             ("baremetalhosts/status", HOSTS, HOSTS, true),
             ("baremetalhosts/status", MACHINES, HOSTS, true),
             ("baremetalhosts", HOSTS, MACHINES, true),
+            ("baremetalhosts", MACHINES, MACHINES, false),
         ] {
             let account = |user: &str| user.trim_start_matches(SERVICE_ACCOUNT).to_owned();
             let conflict = Conflict {
