@@ -2,6 +2,7 @@
 
 use metal3_ledger::{Log, Target};
 
+use super::conflicts;
 use super::env::{Part, TestEnv};
 use super::foreign::provider;
 use super::other_providers;
@@ -203,6 +204,16 @@ pub(super) fn nothing_is_asked_for_that_does_not_exist(env: &TestEnv<'_>) -> Pro
     anyhow::ensure!(wrong.is_empty(), "{}", wrong.join("\n       "));
     anyhow::ensure!(requests > 0, "no manager sent a request");
     Ok(format!("{requests} requests"))
+}
+
+/// No write was refused because of another one of this program.
+pub(super) fn no_write_conflicts_with_one_of_this_program(env: &TestEnv<'_>) -> Proof {
+    for one in conflicts::expected() {
+        println!("       may conflict: {one}");
+    }
+    let log = std::fs::read_to_string(env.stack.places.log("audit"))?;
+    anyhow::ensure!(log.contains("\"capm3/"), "this program sent no request");
+    conflicts::none_is_own(&conflicts::of(&log, 0))
 }
 
 /// This account sent requests, and none was forbidden.

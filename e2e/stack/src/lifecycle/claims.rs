@@ -3,8 +3,7 @@
 use super::env::{Part, TestEnv};
 use super::report::Report;
 use super::{
-    audit, cluster, cluster_move, conflicts, foreign, install, kills, labels, plugin, remediation, reuse, rolls,
-    topology, upgrade,
+    audit, cluster, cluster_move, foreign, install, kills, labels, plugin, remediation, reuse, rolls, topology, upgrade,
 };
 use crate::claim::{self, Proof};
 
@@ -185,7 +184,7 @@ const CLAIMS: &[Claim] = &[
     ),
     always(
         "no_write_conflicts_with_one_of_this_program",
-        conflicts::no_write_conflicts_with_one_of_this_program,
+        audit::no_write_conflicts_with_one_of_this_program,
     ),
 ];
 

@@ -13,6 +13,7 @@
 )]
 
 mod audit;
+mod audit_log;
 pub(crate) mod charts;
 mod checks;
 mod claims;

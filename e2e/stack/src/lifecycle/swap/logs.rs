@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Deserialize;
-
 use super::products::Product;
+use crate::lifecycle::audit_log::{self, Request};
 
 /// A change that a client with a login ordered in Ironic.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,47 +149,10 @@ pub(in crate::lifecycle) struct Write {
     pub(in crate::lifecycle) at: u64,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Event {
-    verb: String,
-    user: User,
-    #[serde(default)]
-    user_agent: String,
-    object_ref: Option<Reference>,
-    response_status: Option<Status>,
-    stage: String,
-    stage_timestamp: String,
-}
-
-#[derive(Deserialize)]
-struct User {
-    #[serde(default)]
-    username: String,
-}
-
-#[derive(Deserialize)]
-#[serde(default)]
-#[derive(Default)]
-struct Reference {
-    resource: String,
-    subresource: String,
-    name: String,
-}
-
-#[derive(Deserialize)]
-#[serde(default)]
-#[derive(Default)]
-struct Status {
-    code: u16,
-}
-
 /// The successful writes in a part of the audit log.
 pub(in crate::lifecycle) fn writes(log: &str) -> Vec<Write> {
-    const READS: [&str; 3] = ["get", "list", "watch"];
-    let mut all = requests(log);
-    all.retain(|one| !READS.contains(&one.verb.as_str()));
-    all
+    let writes = log.lines().filter_map(Request::read).filter(|one| !one.is_read());
+    writes.filter_map(successful).collect()
 }
 
 /// Those for Leases.
@@ -201,35 +163,28 @@ pub(super) fn of_leases(requests: &[Write]) -> Vec<Write> {
 
 /// All successful requests. A watch is in it twice; it ends with its process, at the latest.
 pub(super) fn requests(log: &str) -> Vec<Write> {
-    log.lines().filter_map(request).collect()
+    log.lines().filter_map(Request::read).filter_map(successful).collect()
 }
 
-fn request(line: &str) -> Option<Write> {
-    let event: Event = serde_json::from_str(line).ok()?;
-    let object = event.object_ref.unwrap_or_default();
-    let failed = event.response_status.is_none_or(|status| status.code >= 300);
+fn successful(request: Request) -> Option<Write> {
     // The beginning and the end of a watch are two events.
-    if failed || !["ResponseStarted", "ResponseComplete"].contains(&event.stage.as_str()) {
+    if !request.has_succeeded() || !["ResponseStarted", "ResponseComplete"].contains(&request.stage.as_str()) {
         return None;
     }
-    let resource = match object.subresource.as_str() {
-        "" => object.resource,
-        sub => format!("{}/{sub}", object.resource),
-    };
     Some(Write {
-        user: event.user.username,
-        agent: event.user_agent,
-        verb: event.verb,
-        resource,
-        name: object.name,
-        at: millis(&event.stage_timestamp)?,
+        at: millis(&request.at)?,
+        user: request.user,
+        agent: request.agent,
+        verb: request.verb,
+        resource: request.resource,
+        name: request.name,
     })
 }
 
 impl Write {
     /// Whether this program sent it: the name at the beginning of its user agent.
     pub(super) fn is_ours(&self) -> bool {
-        self.agent.starts_with("capm3/")
+        audit_log::is_ours(&self.agent)
     }
 }
 

@@ -181,6 +181,7 @@ mod tests {
             assert_ne!(work.provisioned, work.deprovisioned);
         }
     }
+
     #[test]
     fn each_switch_asks_for_other_firmware_and_only_ways_back_pause_or_kill() {
         for turn in 1..SWITCHES {
