@@ -27,6 +27,6 @@ pub use foreign::ForeignDeployment;
 pub use mapped::{Mapped, mapped};
 pub use options::{AtOnce, BmcSecrets, CertificateSource, Election, Options, Tls};
 pub use page::page;
-pub use parse::{FlagError, Request, parse, parse_with};
+pub use parse::{FALSE, FlagError, Request, TRUE, parse, parse_with};
 pub use table::TABLE;
 pub use variables::{VARIABLES, Variable};

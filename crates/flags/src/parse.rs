@@ -229,14 +229,17 @@ fn accept(flag: &'static Flag, value: String, given: &mut Given) -> Result<(), F
     Ok(())
 }
 
+/// Texts that Go reads as true.
+pub const TRUE: [&str; 6] = ["1", "t", "T", "true", "TRUE", "True"];
+/// Texts that Go reads as false.
+pub const FALSE: [&str; 6] = ["0", "f", "F", "false", "FALSE", "False"];
+
 /// The normalized value, if valid.
 fn checked(flag: &'static Flag, value: String) -> Result<String, FlagError> {
     let wanted = match flag.shape {
-        Shape::Switch => match value.as_str() {
-            "1" | "t" | "T" | "true" | "TRUE" | "True" => return Ok("true".to_owned()),
-            "0" | "f" | "F" | "false" | "FALSE" | "False" => return Ok("false".to_owned()),
-            _ => "true or false",
-        },
+        Shape::Switch if FALSE.contains(&value.as_str()) => return Ok("false".to_owned()),
+        Shape::Switch if TRUE.contains(&value.as_str()) => return Ok("true".to_owned()),
+        Shape::Switch => "true or false",
         Shape::Number if value.parse::<f64>().is_ok_and(f64::is_finite) => return Ok(value),
         Shape::Number => "a number",
         Shape::Span if super::span::parse(&value).is_some() => return Ok(value),

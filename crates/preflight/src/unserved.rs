@@ -5,7 +5,7 @@ use metal3_api::metal3::v1alpha1::{
     BareMetalHost, BareMetalSwitch, FirmwareSchema, HardwareData, HostClaim, HostDeployPolicy, HostNetworkAttachment,
     PreprovisioningImage,
 };
-
+use metal3_flags::FALSE;
 use serde_json::Value;
 
 use crate::finding::{Decision, Finding};
@@ -51,12 +51,13 @@ pub(crate) fn findings(objects: &Objects, given: &[Given]) -> Vec<Finding> {
 fn claim(document: &Value) -> Finding {
     let what = "is served with --hostclaims only, as by the Go manager; a host that a policy permits and that runs nothing then gets its \
                 spec, and without the flag it stays as it is and keeps its finalizer";
-    let cure = "to serve it, set the flag and bind the ClusterRole hostclaims-role of the release (docs/controllers/hostclaim.md)";
+    let cure = "to serve it, set the flag and bind the ClusterRole PREFIX-hostclaims-role of the release (docs/controllers/hostclaim.md)";
     Finding::new(Decision::Go, name::<HostClaim>(document), what, cure).row("claim-cleaning")
 }
 
 fn is_off(value: &str) -> bool {
-    ["", "0", "f", "F", "false", "FALSE", "False"].contains(&value.trim())
+    let value = value.trim();
+    value.is_empty() || FALSE.contains(&value)
 }
 
 /// Where a host names a Secret of its namespace.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Container, EnvVarSource};
-use metal3_flags::Owner;
+use metal3_flags::{FALSE, Owner};
 use metal3_hosts::ironics::USUAL_NAME;
 use metal3_preflight::{
     Decision, Finding, Given, Manager, ONE_NAMESPACE, Source, Variable, expanded, unknown_reference,
@@ -59,7 +59,7 @@ fn builds_agent_images(container: &Container) -> bool {
     let on = ["--build-preprov-image", "-build-preprov-image"];
     let is_on = |argument: &str| {
         let (name, value) = argument.split_once('=').unwrap_or((argument, "true"));
-        on.contains(&name) && !["false", "0", "f", "F", "False", "FALSE"].contains(&value)
+        on.contains(&name) && !FALSE.contains(&value)
     };
     container.args.iter().flatten().any(|argument| is_on(argument))
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use metal3_domain::names::ObjectName;
+use metal3_flags::{FALSE, TRUE};
 use metal3_hosts::switches::Outputs;
 
 use super::Reader;
@@ -21,7 +22,7 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
     /// Whether switches are configured.
     pub(super) fn has_networking(&self) -> bool {
         let text = self.text(ENABLED).unwrap_or_default();
-        matches!(text.as_str(), "1" | "t" | "T" | "true" | "TRUE" | "True")
+        TRUE.contains(&text.as_str())
     }
 
     /// Where the switches are written, if they are configured.
@@ -31,7 +32,7 @@ impl<V: Fn(&str) -> Option<String>, F: Fn(&Path) -> bool> Reader<V, F> {
         // parity: the Go manager reads this one as Go does.
         let given = self.text(ENABLED).unwrap_or_default();
         if !self.has_networking() {
-            if !matches!(given.as_str(), "" | "0" | "f" | "F" | "false" | "FALSE" | "False") {
+            if !given.is_empty() && !FALSE.contains(&given.as_str()) {
                 self.wrong(ENABLED, &format!("is {given:?}; write true or false"));
             }
             return None;

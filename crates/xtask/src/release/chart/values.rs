@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use metal3_domain::yaml;
+use metal3_flags::FALSE;
 use serde_json::{Map, Value, json};
 
 use super::rows::Row;
@@ -81,15 +82,14 @@ fn required(rows: &[Row]) -> BTreeSet<&'static str> {
         .collect()
 }
 
-/// Texts of a variable that mean off.
-const OFF: [&str; 7] = ["", "0", "f", "F", "false", "FALSE", "False"];
-
 /// Values that contradict each other.
 fn rules(rows: &[Row]) -> Vec<Value> {
     if !rows.iter().any(|row| row.path == "observeOnly") {
         return vec![json!({})];
     }
     let filled = json!({ "minLength": 1 });
+    // An empty variable is off, too.
+    let off: Vec<&str> = FALSE.into_iter().chain([""]).collect();
     let login = |member: &str| json!({ "properties": { "ironic": { "properties": { member: filled } } } });
     vec![
         json!({ "not": { "properties": {
@@ -107,7 +107,7 @@ fn rules(rows: &[Row]) -> Vec<Value> {
         json!({
             "if": { "required": ["settings"], "properties": { "settings": {
                 "required": ["IRONIC_NETWORKING_ENABLED"],
-                "properties": { "IRONIC_NETWORKING_ENABLED": { "not": { "enum": OFF } } },
+                "properties": { "IRONIC_NETWORKING_ENABLED": { "not": { "enum": off } } },
             } } },
             // An upgrade that keeps older values has none.
             "then": { "required": ["admissionPolicies"], "properties": {
