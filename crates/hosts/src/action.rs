@@ -40,7 +40,7 @@ pub enum Action {
     CreateHardwareData(Box<HardwareData>),
     /// Patches the HardwareData, with the observed version as precondition.
     PatchHardwareData(MergePatch),
-    /// Patches label, owners and finalizers of a Secret in the host's namespace, with the observed version as
+    /// Patches label and finalizers of a Secret in the host's namespace, with the observed version as
     /// precondition.
     PatchSecret {
         /// The name.

@@ -69,7 +69,7 @@ pub(super) const ROWS: &[Row] = &[
         "HostDeployPolicyUnknown",
         "Whether a policy permits the claim is not known",
         "The HostDeployPolicies cannot be read, so that nothing is bound, changed or erased.",
-        "As administrator of the program: bind the role `hostclaims-role` of this release.",
+        "As administrator of the program: bind the ClusterRole `PREFIX-hostclaims-role` of this release.",
     ]),
     notice([
         "HostPaused",

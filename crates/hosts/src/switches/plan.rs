@@ -213,8 +213,8 @@ fn stored_text<'a>(facts: &'a Facts<'_>) -> Option<&'a str> {
 
 fn refused(secret: &str) -> Problem {
     let why = format!(
-        "the API server refuses to change Secret {secret}; let this program patch it, and make it neither immutable nor \
-         larger than 1 MiB"
+        "the API server refuses to change Secret {secret}; let this program patch it, by its roles and by the admission policies of the \
+         release, and make it neither immutable nor larger than 1 MiB"
     );
     Problem::new(OUTPUT_REFUSED, why)
 }

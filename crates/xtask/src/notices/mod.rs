@@ -47,7 +47,8 @@ pub(crate) const LIBRARIES: [Library; 3] = [
         about: "The GNU C Library, linked statically, as the distribution has it. The program contains its version as a text: `strings capm3 | grep \
                 'GNU C Library'`. Its source is the package glibc of the distribution in that text (https://snapshot.debian.org/package/glibc, \
                 https://launchpad.net/ubuntu/+source/glibc), and https://ftp.gnu.org/gnu/glibc. The source of the program, whose address is \
-                the label org.opencontainers.image.source of its image, links with another version by `make program` on a machine that has it.",
+                the label org.opencontainers.image.source of its image, links with another version by `make program` on a machine that has it. The \
+                first text is that of the distribution's package, which names an older version than it has.",
         texts: &[include_str!("glibc.txt"), include_str!("lgpl-2.1.txt")],
     },
     Library {

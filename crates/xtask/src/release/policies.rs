@@ -143,7 +143,7 @@ fn secrets(layout: &Layout) -> Policy {
         name: "secret-writes",
         resources: resources("", &["CREATE", "UPDATE"], &["secrets"]),
         expression: format!("({own}) || (oldObject == null ? ({new}) : ({changed}))"),
-        message: "this program creates Secrets with data of machines and endpoints, and changes no content of others"
+        message: "this program creates Secrets with data of machines, endpoints and HostClaims, and changes no content of others"
             .to_owned(),
     }
 }

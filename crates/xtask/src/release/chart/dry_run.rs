@@ -71,7 +71,7 @@ pub(crate) fn run(folder: &Path, programs: &Programs) -> Result<bool> {
 fn all(helm: &Helm, programs: &Programs, file: &Path) -> Result<(usize, usize)> {
     let (mut objects, path) = (0, file.display().to_string());
     let mut forms = tree::forms();
-    // What a process has that observes differs by its roles alone.
+    // A process that observes has the same objects, or none of them, and roles that only read.
     forms.retain(|form| !form.observes || form.left_out == [false; 3]);
     let mut definitions = BTreeSet::new();
     for form in &forms {
