@@ -160,12 +160,7 @@ fn read(call: &Call<'_>) -> Result<Value, Refusal> {
     if config.is_object() {
         return Ok(config);
     }
-    let what = match config {
-        Value::Array(_) => "array",
-        Value::String(_) => "string",
-        Value::Bool(_) => "bool",
-        _ => "number",
-    };
+    let what = object::type_name(&config);
     Err(undecodable(&format!(
         "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {what} into Go value of type \
          map[string]interface {{}}"

@@ -43,6 +43,18 @@ pub(crate) fn as_map(value: &mut Value) -> &mut Map<String, Value> {
     }
 }
 
+/// What JSON calls the type of a value.
+pub(crate) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
 pub(crate) fn generation(object: &Value) -> i64 {
     member(object, "generation").and_then(Value::as_i64).unwrap_or(0)
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::golang::syntax;
 use super::kind::Kind;
-use super::object::as_map;
+use super::object::{self, as_map};
 use super::refusal::Refusal;
 use super::wire::Message;
 use super::{strategic, wire};
@@ -36,7 +36,7 @@ impl Patch {
                 patch @ Value::Object(_) => Ok(Self::Merge(patch)),
                 other => Err(undecodable(&format!(
                     "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-                    type_name(&other)
+                    object::type_name(&other)
                 ))),
             },
             "application/json-patch+json" => match document()? {
@@ -46,7 +46,7 @@ impl Patch {
                 Value::Array(steps) => Ok(Self::Json(steps.iter().map(Step::read).collect::<Result<_, _>>()?)),
                 other => Err(undecodable(&format!(
                     "json: cannot unmarshal {} into Go value of type []handlers.jsonPatchOp",
-                    type_name(&other)
+                    object::type_name(&other)
                 ))),
             },
             "application/strategic-merge-patch+json" if !kind.is_custom() => {
@@ -64,7 +64,7 @@ impl Patch {
                     },
                     other => Err(Refusal::bad_request(format!(
                         "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-                        type_name(&other)
+                        object::type_name(&other)
                     ))),
                 }
             }
@@ -100,17 +100,6 @@ impl Patch {
 
 fn undecodable(why: &str) -> Refusal {
     Refusal::bad_request(format!("error decoding patch: {why}"))
-}
-
-fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 fn merge(target: &mut Value, patch: &Value) {

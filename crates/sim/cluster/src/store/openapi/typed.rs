@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::published::{SCHEMAS, built_in};
 use super::quantity::{FORMAT, canonical};
 use super::shape::reference;
+use crate::store::object;
 
 /// The type of a value.
 #[derive(Debug, PartialEq)]
@@ -207,24 +208,13 @@ impl Place<'_> {
                 };
                 format!(
                     "json: cannot unmarshal {}{number} into Go struct field {}.{} of type {}",
-                    json_type(found),
+                    object::type_name(found),
                     self.within,
                     self.path,
                     wanted.name()
                 )
             }
         }
-    }
-}
-
-fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 
