@@ -94,7 +94,20 @@ impl Patch {
                 }
             }
         }
+        // A body is never deeper, and what is stored is walked by recursion.
+        if is_deeper(&patched, DEEPEST) {
+            return Err(Refusal::bad_request("exceeded max depth"));
+        }
         Ok(patched)
+    }
+}
+
+fn is_deeper(value: &Value, limit: usize) -> bool {
+    let below = |value: &Value| limit.checked_sub(1).is_none_or(|limit| is_deeper(value, limit));
+    match value {
+        Value::Array(items) => items.iter().any(below),
+        Value::Object(members) => members.values().any(below),
+        _ => false,
     }
 }
 
@@ -117,6 +130,8 @@ fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
+/// The most levels of an object, as in a body.
+const DEEPEST: usize = 127;
 /// The most steps of a patch.
 const MOST_STEPS: usize = 10_000;
 /// The bytes that all copies of a patch add.

@@ -3,10 +3,12 @@
 /// The text for what is no quantity.
 pub(super) const FORMAT: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-const NUMERIC: &str = "unable to parse numeric part of quantity";
 const SUFFIX: &str = "unable to parse quantity's suffix";
-/// Decimal places of the smallest unit.
-const PLACES: u32 = 9;
+/// The digits and the smallest exponent of what the server keeps as it is written.
+const KEPT_DIGITS: usize = 18;
+const KEPT_SCALE: i32 = -3;
+/// The decimal places that are read; others round up.
+const PLACES: usize = 18;
 const DECIMAL: [(&str, i32); 10] = [
     ("E", 18),
     ("P", 15),
@@ -19,6 +21,8 @@ const DECIMAL: [(&str, i32); 10] = [
     ("u", -6),
     ("n", -9),
 ];
+/// The largest quantity of a power of two.
+const LARGEST: i128 = (1 << 63) - 1;
 const BINARY: [(&str, u32); 6] = [("Ei", 60), ("Pi", 50), ("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)];
 
 /// How a quantity is written.
@@ -29,28 +33,52 @@ enum Form {
     Exponent,
 }
 
-/// The canonical form, or why the text is no quantity. A quantity too large for the arithmetic stays as it is.
+/// The stored form, or why the text is no quantity. A quantity too large for the arithmetic stays as it is.
 pub(super) fn canonical(text: &str) -> Result<String, &'static str> {
+    let text = text.trim();
     let unsigned = text.trim_start_matches(['+', '-']);
     let end = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, suffix) = unsigned.split_at(end.unwrap_or(unsigned.len()));
-    if number.is_empty() || text.len() > unsigned.len().saturating_add(1) || !is_suffix(suffix) {
+    if unsigned.is_empty() || text.len() > unsigned.len().saturating_add(1) || !is_suffix(suffix) {
         return Err(FORMAT);
     }
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if fraction.contains('.') || (whole.is_empty() && fraction.is_empty()) {
-        return Err(NUMERIC);
+    if fraction.contains('.') {
+        return Err(FORMAT);
     }
     let (form, scale) = scale(suffix)?;
-    let is_negative = text.starts_with('-');
-    let Some(nanos) = nanos(&format!("{whole}{fraction}"), fraction.len(), (form, scale)) else {
+    if is_kept((whole, fraction), (form, scale)) {
         return Ok(text.to_owned());
+    }
+    let (fraction, rest) = fraction.split_at(fraction.len().min(PLACES));
+    let more = i128::from(rest.contains(|digit| digit != '0'));
+    let digits = format!("0{whole}{fraction}").parse::<i128>().ok();
+    let number = digits.and_then(|number| number.checked_add(more));
+    let read = number.and_then(|number| thousandths(number, fraction.len(), (form, scale)));
+    let sign = if text.starts_with('-') && read != Some(0) {
+        "-"
+    } else {
+        ""
     };
-    // The server keeps thousandths at least, and rounds up.
-    let thousandth = 10_i128.pow(PLACES - 3);
-    let rounded = (nanos + thousandth - 1).div_euclid(thousandth) * thousandth;
-    let sign = if is_negative && rounded > 0 { "-" } else { "" };
-    Ok(format!("{sign}{}", written(rounded, form)))
+    Ok(match read {
+        Some(read) => format!("{sign}{}", written(read, form)),
+        None if form == Form::Binary => format!("{sign}{LARGEST}"),
+        None => text.to_owned(),
+    })
+}
+
+/// Whether the server keeps the text: it reads it without a change of its exponent.
+fn is_kept((whole, fraction): (&str, &str), (form, scale): (Form, i32)) -> bool {
+    let digits = format!("{}{fraction}", whole.trim_start_matches('0'));
+    let places = i32::try_from(fraction.len()).unwrap_or(i32::MAX);
+    let scale = scale.saturating_sub(places);
+    form != Form::Binary
+        && digits.len() <= KEPT_DIGITS
+        && scale >= KEPT_SCALE
+        && scale % 3 == 0
+        && !digits.is_empty()
+        && !digits.starts_with('0')
+        && !digits.ends_with("000")
 }
 
 fn is_suffix(suffix: &str) -> bool {
@@ -71,36 +99,42 @@ fn scale(suffix: &str) -> Result<(Form, i32), &'static str> {
     exponent.map(|exponent| (Form::Exponent, exponent)).ok_or(SUFFIX)
 }
 
-fn nanos(digits: &str, places: usize, (form, scale): (Form, i32)) -> Option<i128> {
-    let number: i128 = digits.parse().ok()?;
+/// The server keeps thousandths at least, and rounds up.
+fn thousandths(number: i128, places: usize, (form, scale): (Form, i32)) -> Option<i128> {
     let places = i32::try_from(places).ok()?;
     let (times, exponent) = match form {
-        Form::Binary => (1_i128.checked_shl(u32::try_from(scale).ok()?)?, 9 - places),
-        Form::Decimal | Form::Exponent => (1, 9_i32.checked_sub(places)?.checked_add(scale)?),
+        Form::Binary => (1_i128.checked_shl(u32::try_from(scale).ok()?)?, 3 - places),
+        Form::Decimal | Form::Exponent => (1, 3_i32.checked_sub(places)?.checked_add(scale)?),
     };
     let number = number.checked_mul(times)?;
-    let power = 10_i128.checked_pow(exponent.unsigned_abs())?;
+    let power = 10_i128.checked_pow(exponent.unsigned_abs());
     if exponent >= 0 {
-        return number.checked_mul(power);
+        return number.checked_mul(power?);
     }
-    Some(number.checked_add(power - 1)?.div_euclid(power))
+    // What no number reaches is less than one.
+    let Some(power) = power else {
+        return Some(number.signum());
+    };
+    let more = i128::from(number.rem_euclid(power) != 0);
+    number.div_euclid(power).checked_add(more)
 }
 
-fn written(nanos: i128, form: Form) -> String {
-    let one = 10_i128.pow(PLACES);
-    if nanos == 0 {
+fn written(thousandths: i128, form: Form) -> String {
+    const ONE: i128 = 1000;
+    if thousandths == 0 {
         return "0".to_owned();
     }
-    if form == Form::Binary && nanos >= 1024 * one {
-        let whole = (nanos + one - 1).div_euclid(one);
+    let whole = thousandths.div_euclid(ONE);
+    if form == Form::Binary && whole >= 1024 && thousandths.rem_euclid(ONE) == 0 {
+        let whole = whole.min(LARGEST);
         let fits = |(_, exponent): &&(&str, u32)| whole.trailing_zeros() >= *exponent;
         let (suffix, exponent) = BINARY.iter().find(fits).copied().unwrap_or_default();
         return format!("{}{suffix}", whole >> exponent);
     }
-    let power = |exponent: i32| 10_i128.pow(u32::try_from(exponent.saturating_add(9)).unwrap_or_default());
-    let fits = |(_, exponent): &&(&str, i32)| nanos.rem_euclid(power(*exponent)) == 0;
+    let power = |exponent: i32| 10_i128.pow(u32::try_from(exponent.saturating_add(3)).unwrap_or_default());
+    let fits = |(_, exponent): &&(&str, i32)| thousandths.rem_euclid(power(*exponent)) == 0;
     let (suffix, exponent) = DECIMAL.iter().find(fits).copied().unwrap_or_default();
-    let number = nanos.div_euclid(power(exponent));
+    let number = thousandths.div_euclid(power(exponent));
     match form {
         Form::Exponent if exponent != 0 => format!("{number}e{exponent}"),
         _ => format!("{number}{suffix}"),
@@ -122,7 +156,31 @@ mod tests {
             ("1000M", "1G"),
             ("0.25", "250m"),
             ("1e9", "1e9"),
-            ("12E6", "12e6"),
+            ("12E6", "12E6"),
+            ("1e4", "10e3"),
+            ("1.500", "1.500"),
+            ("010", "010"),
+            ("+1", "+1"),
+            (" 1", "1"),
+            ("Ki", "0"),
+            (".", "0"),
+            ("1.1Gi", "1181116006400m"),
+            ("0.0001Ki", "103m"),
+            ("0.1Ei", "115292150460684697600m"),
+            ("7Ei", "7Ei"),
+            ("16Ei", "9223372036854775807"),
+            ("9223372036854775807Ki", "9223372036854775807"),
+            ("170141183460469231731687303715884105727Ki", "9223372036854775807"),
+            (
+                "170141183460469231731687303715884105727n",
+                "170141183460469231731687303715885m",
+            ),
+            (
+                "170141183460469231731687303715884105728",
+                "170141183460469231731687303715884105728",
+            ),
+            ("0.00000000000000000000000000000000000000001", "1m"),
+            ("1e-999", "1e-3"),
             ("0.5Ki", "512"),
             ("0", "0"),
             ("-1500m", "-1500m"),
@@ -140,7 +198,7 @@ mod tests {
             ("", FORMAT),
             ("5x", FORMAT),
             ("--5", FORMAT),
-            ("1.2.3", NUMERIC),
+            ("1.2.3", FORMAT),
             ("5mm", SUFFIX),
             ("5Ki3", SUFFIX),
         ] {

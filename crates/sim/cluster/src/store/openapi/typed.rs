@@ -132,8 +132,10 @@ impl Typed {
 
     /// A whole number. The conversion keeps the lower 32 bits of one that is too large.
     fn whole(&self, value: &mut Value, at: &Place<'_>) -> Result<(), String> {
-        let float = value.as_f64().unwrap_or_default();
-        let number = value.as_i64().or_else(|| integer(float));
+        let number = match at.decoder {
+            Decoder::Json => value.as_i64(),
+            Decoder::Converted => value.as_i64().or_else(|| integer(value.as_f64().unwrap_or_default())),
+        };
         match (number, self) {
             (Some(number), Self::Whole32) if i32::try_from(number).is_err() => match at.decoder {
                 Decoder::Json => Err(at.mismatch(self, value)),
@@ -256,7 +258,7 @@ mod tests {
     #[test]
     fn quantities_and_numbers_get_one_form() {
         let container = json!({ "name": "c", "resources": { "limits": { "cpu": 1, "memory": "1024Mi" } } });
-        let pod = json!({ "spec": { "containers": [container], "terminationGracePeriodSeconds": 3.0 } });
+        let pod = json!({ "spec": { "containers": [container], "terminationGracePeriodSeconds": 3 } });
         let pod = decoded("", "Pod", pod, Decoder::Json).unwrap();
         let limits = pod.pointer("/spec/containers/0/resources/limits").unwrap();
         assert_eq!(*limits, json!({ "cpu": "1", "memory": "1Gi" }));
@@ -285,6 +287,12 @@ mod tests {
                 "Pod",
                 json!({ "spec": { "containers": {} } }),
                 "object into Go struct field PodSpec.spec.containers of type []v1.Container",
+            ),
+            (
+                "apps",
+                "Deployment",
+                json!({ "spec": { "replicas": 3.0 } }),
+                "number 3.0 into Go struct field DeploymentSpec.spec.replicas of type int32",
             ),
             (
                 "apps",
