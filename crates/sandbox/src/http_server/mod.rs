@@ -42,7 +42,7 @@ struct State {
 }
 
 impl HttpServer {
-    /// Listens on a loopback port, any free one for 0. All clients are administrators.
+    /// Listens on a loopback port, any free one for 0. All clients are administrators, unless they impersonate another user.
     pub(super) async fn open(cluster: &Cluster, clock: &Arc<dyn Clock>, port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, port)).await?;
         let url = format!("http://{}", listener.local_addr()?);

@@ -5,8 +5,8 @@
 //! watches and injects the faults of a plan.
 //!
 //! It does **not** approximate: an unsupported request gets 501 and a `Status` that names the feature. Not supported
-//! are tables, RBAC (but for [`Cluster::enforce_owner_permissions`]), and all built-in
-//! kinds but a few. The claims of `metal3-conformance-cluster` hold on this server and on a real one.
+//! are tables, and kinds of Kubernetes that no client of the tests needs; roles count for impersonated users, and for owners with
+//! [`Cluster::enforce_owner_permissions`]. The claims of `metal3-conformance-cluster` hold on this server and on a real one.
 //!
 //! Invariants: resource versions are comparable across all resources; the same seed, requests and times produce the
 //! same answers, names and uids.

@@ -161,41 +161,53 @@ fn response(code: u16, media_type: &'static str, body: Body) -> Response {
     response
 }
 
-fn request(parts: &::http::request::Parts, body: &Bytes, user: &str) -> Request {
+fn request(parts: &::http::request::Parts, body: &Bytes, user: &str) -> Result<Request, Refusal> {
     let header = |name: ::http::HeaderName| {
         let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
         value.unwrap_or_default().to_owned()
     };
-    let impersonated = Some(header(IMPERSONATED)).filter(|user| !user.is_empty());
-    Request {
+    let (user, identity) = match impersonated(&parts.headers)? {
+        Some((user, identity)) => (user, Some(identity)),
+        None => (user.to_owned(), None),
+    };
+    Ok(Request {
         method: parts.method.as_str().to_owned(),
         path: decoded(parts.uri.path(), false),
         query: query(parts.uri.query().unwrap_or_default()),
         content_type: header(::http::header::CONTENT_TYPE),
         accept: header(::http::header::ACCEPT),
         agent: header(::http::header::USER_AGENT),
-        user: impersonated.clone().unwrap_or_else(|| user.to_owned()),
-        identity: impersonated.map(|user| identity(&parts.headers, &user)),
+        user,
+        identity,
         body: body.to_vec(),
-    }
+    })
 }
 
-const IMPERSONATED: ::http::HeaderName = ::http::HeaderName::from_static("impersonate-user");
-
 /// Who a client impersonates.
-fn identity(headers: &::http::HeaderMap, user: &str) -> Identity {
-    let all = |name: &str| {
-        headers
-            .get_all(name)
-            .iter()
-            .filter_map(|value| value.to_str().ok())
-            .map(str::to_owned)
+fn impersonated(headers: &::http::HeaderMap) -> Result<Option<(String, Identity)>, Refusal> {
+    const EXTRA: &str = "impersonate-extra-";
+    let all = |name: &str| -> Vec<String> {
+        let values = headers.get_all(name).iter();
+        values
+            .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+            .collect()
     };
-    Identity::of(
-        user,
-        all("impersonate-group").collect(),
-        all("impersonate-uid").next().unwrap_or_default(),
-    )
+    let first = |name: &str| all(name).into_iter().next().unwrap_or_default();
+    let (user, groups, uid) = (
+        first("impersonate-user"),
+        all("impersonate-group"),
+        first("impersonate-uid"),
+    );
+    let names = headers
+        .keys()
+        .filter_map(|name| Some((name.as_str().strip_prefix(EXTRA)?, name.as_str())));
+    let extra: BTreeMap<&str, Vec<String>> = names.map(|(short, name)| (short, all(name))).collect();
+    match (user.is_empty(), groups.is_empty() && uid.is_empty() && extra.is_empty()) {
+        (true, true) => Ok(None),
+        (true, false) => Err(Refusal::without_user(&groups, &uid, &extra)),
+        (false, _) if !extra.is_empty() => Err(Refusal::unsupported("extra values of an impersonated user")),
+        (false, _) => Ok(Some((user.clone(), Identity::of(&user, groups, uid)))),
+    }
 }
 
 fn query(text: &str) -> BTreeMap<String, String> {
@@ -253,8 +265,10 @@ where
         Box::pin(async move {
             let (parts, body) = wire.into_parts();
             let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
-            let request = request(&parts, &body, &service.user);
-            service.answer(request).await
+            match request(&parts, &body, &service.user) {
+                Ok(request) => service.answer(request).await,
+                Err(refusal) => Ok(refused(&refusal)),
+            }
         })
     }
 }

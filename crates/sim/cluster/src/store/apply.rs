@@ -86,6 +86,7 @@ impl Store {
         config: &Value,
         Applied { object, managers }: Applied,
     ) -> Result<Answer, Refusal> {
+        self.authorize_creation(call.request)?;
         let name = &call.target.name;
         let uid = object::text(&object, "uid");
         if !uid.is_empty() {

@@ -135,9 +135,9 @@ impl Store {
         let unknown_metadata = builtin::prune_metadata(body);
         if !call.kind.is_custom() {
             let typed = version.and_then(|version| version.typed.as_deref());
-            let decoder = match strategic_patch(call) {
-                Some(_) => Decoder::Converted,
-                None => Decoder::Json,
+            let decoder = match is_strategic(call) {
+                true => Decoder::Converted,
+                false => Decoder::Json,
             };
             builtin::decode(typed, decoder, &call.kind.kind, body).map_err(|why| undecodable(call, body, &why))?;
         }
@@ -235,13 +235,10 @@ fn is_path_segment(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '%'])
 }
 
-/// The document of a strategic merge patch.
-fn strategic_patch(call: &Call<'_>) -> Option<Value> {
-    let is_strategic = call
-        .request
-        .content_type
-        .starts_with("application/strategic-merge-patch+json");
-    (is_strategic && call.verb == Verb::Patch).then(|| serde_json::from_slice(&call.request.body).unwrap_or_default())
+/// Whether it is a strategic merge patch.
+fn is_strategic(call: &Call<'_>) -> bool {
+    let media_type = &call.request.content_type;
+    media_type.starts_with("application/strategic-merge-patch+json") && call.verb == Verb::Patch
 }
 
 /// The error for a body that does not decode as its built-in kind. The error of a patch quotes the whole object.
@@ -249,9 +246,12 @@ fn undecodable(call: &Call<'_>, body: &Value, why: &str) -> Refusal {
     if call.verb != Verb::Patch {
         return unreadable(call, why);
     }
-    let (quoted, bytes) = match strategic_patch(call) {
-        Some(patch) => (printed(&patch), why.contains("base64")),
-        None => (body.to_string(), false),
+    let (quoted, bytes) = match is_strategic(call) {
+        true => {
+            let patch: Value = serde_json::from_slice(&call.request.body).unwrap_or_default();
+            (printed(&patch), why.contains("base64"))
+        }
+        false => (body.to_string(), false),
     };
     let prefix = if bytes { "error decoding from json: " } else { "" };
     Refusal::invalid(

@@ -1,5 +1,7 @@
 //! The `Status` documents of failed requests, with the texts of the real API server.
 
+use std::collections::BTreeMap;
+
 use metal3_schema::{FieldError, invalid_message};
 use serde_json::{Map, Value, json};
 
@@ -164,10 +166,44 @@ impl Refusal {
         Self::of(kind, name, (403, "Forbidden"), &format!("is forbidden: {why}"))
     }
 
-    /// No role allows what a user wants to do.
-    pub(crate) fn not_allowed(user: &str, wish: &Wish) -> Self {
+    /// A client impersonates groups, a uid or extra values and no user.
+    pub(crate) fn without_user(groups: &[String], uid: &str, extra: &BTreeMap<&str, Vec<String>>) -> Self {
+        let list = |texts: &[String]| {
+            let quoted: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();
+            format!("[]string{{{}}}", quoted.join(", "))
+        };
+        let groups = if groups.is_empty() {
+            "[]string(nil)".to_owned()
+        } else {
+            list(groups)
+        };
+        let values: Vec<String> = extra
+            .iter()
+            .map(|(name, texts)| format!("{name:?}:{}", list(texts)))
+            .collect();
+        let extra = if values.is_empty() {
+            "(nil)".to_owned()
+        } else {
+            format!("{{{}}}", values.join(", "))
+        };
+        Self::bad_request(format!(
+            "requested &user.DefaultInfo{{Name:\"\", UID:{uid:?}, Groups:{groups}, Extra:map[string][]string{extra}}} without \
+             impersonating a user name"
+        ))
+    }
+
+    /// No role allows what a user wants to do. `reason`: why that may not be known, or empty.
+    pub(crate) fn not_allowed(user: &str, wish: &Wish, reason: &str) -> Self {
+        let reason = if reason.is_empty() {
+            String::new()
+        } else {
+            format!(": {reason}")
+        };
         if !wish.path.is_empty() {
-            let message = format!("forbidden: User {user:?} cannot {} path {:?}", wish.verb, wish.path);
+            let message = format!(
+                "forbidden: User {user:?} cannot {} path {:?}{reason}",
+                wish.verb, wish.path
+            );
             return Self::new(403, "Forbidden", message).about(json!({}));
         }
         let plural = wish.resource.split('/').next().unwrap_or_default();
@@ -183,7 +219,7 @@ impl Refusal {
             format!("in the namespace {:?}", wish.namespace)
         };
         let message = format!(
-            "{object} is forbidden: User {user:?} cannot {} resource {:?} in API group {:?} {place}",
+            "{object} is forbidden: User {user:?} cannot {} resource {:?} in API group {:?} {place}{reason}",
             wish.verb, wish.resource, wish.group
         );
         Self::new(403, "Forbidden", message).about(details(&wish.name, &wish.group, plural))

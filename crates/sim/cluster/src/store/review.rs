@@ -5,14 +5,12 @@ use serde_json::{Value, json};
 
 use super::refusal::Refusal;
 use super::request::Request;
-use super::roles::DISCOVERED;
+use super::roles::{DISCOVERED, PUBLIC};
 use super::user::Wish;
 use super::{Answer, Store, object, wire};
 
 const ACCESS: &str = "SelfSubjectAccessReview";
 const SUBJECT: &str = "SelfSubjectReview";
-/// Paths that clients without a login may read.
-const PUBLIC: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version/", "/version"];
 const RULES: &str = "SelfSubjectRulesReview";
 
 impl Store {
@@ -51,23 +49,22 @@ impl Store {
     /// The rules of an impersonated user in a namespace.
     fn rules(&self, request: &Request) -> Result<Answer, Refusal> {
         let body = read(request, RULES)?;
+        let namespace = body.pointer("/spec/namespace").and_then(Value::as_str);
+        let Some(namespace) = namespace.filter(|namespace| !namespace.is_empty()) else {
+            return Err(Refusal::bad_request("no namespace on request"));
+        };
         let Some(identity) = &request.identity else {
             return all_rules();
         };
-        let namespace = body
-            .pointer("/spec/namespace")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
         let mut lost = Vec::new();
         let rules = self.rules_of(&request.user, identity, namespace, &mut lost);
-        let (paths, mut resources): (Vec<Value>, Vec<Value>) = rules
+        let (mut paths, mut resources): (Vec<Value>, Vec<Value>) = rules
             .into_iter()
             .partition(|rule| rule.get("nonResourceURLs").is_some());
-        if identity.groups.iter().any(|group| group == "system:masters") {
+        if identity.is_administrator() {
             resources.push(json!({ "verbs": ["*"], "apiGroups": ["*"], "resources": ["*"] }));
+            paths.push(json!({ "verbs": ["*"], "nonResourceURLs": ["*"] }));
         }
-        let public = json!({ "verbs": ["get"], "nonResourceURLs": PUBLIC });
-        let paths: Vec<Value> = paths.into_iter().chain([public]).collect();
         Ok(answer(json!({
             "kind": RULES, "apiVersion": "authorization.k8s.io/v1", "metadata": {}, "spec": {},
             "status": { "resourceRules": resources, "nonResourceRules": paths, "incomplete": !lost.is_empty() },

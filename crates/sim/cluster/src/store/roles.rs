@@ -3,12 +3,14 @@
 //! Without impersonation every client is an administrator. The default roles of Kubernetes are not objects here; what they give to
 //! every user is.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::Store;
 use super::refusal::Refusal;
 use super::request::{Request, Target};
-use super::user::{Identity, Wish};
+use super::user::{AUTHENTICATED, Identity, UNAUTHENTICATED, Wish};
 
 /// Paths that every authenticated user may read.
 pub(super) const DISCOVERED: [&str; 11] = [
@@ -24,6 +26,8 @@ pub(super) const DISCOVERED: [&str; 11] = [
     "/version/",
     "/version",
 ];
+/// Paths that clients without a login may read, too.
+pub(super) const PUBLIC: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version/", "/version"];
 /// The group that may do everything.
 const ADMINISTRATORS: &str = "system:masters";
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -38,6 +42,12 @@ const REVIEWS: [(&str, &str); 3] = [
 pub(super) struct Decision {
     pub(super) allowed: bool,
     pub(super) reason: String,
+}
+
+impl Identity {
+    pub(super) fn is_administrator(&self) -> bool {
+        self.groups.iter().any(|group| group == ADMINISTRATORS)
+    }
 }
 
 impl Wish {
@@ -55,9 +65,13 @@ impl Wish {
             "" => target.resource.clone(),
             subresource => format!("{}/{subresource}", target.resource),
         };
+        let name = match target.name.as_str() {
+            "" => selected_name(request.option("fieldSelector")).to_owned(),
+            name => name.to_owned(),
+        };
         // The server takes a Namespace for an object in itself.
         let namespace = if target.resource == "namespaces" {
-            target.name.clone()
+            name.clone()
         } else {
             target.namespace
         };
@@ -66,7 +80,7 @@ impl Wish {
             group: target.group,
             resource,
             namespace,
-            name: target.name,
+            name,
             path: String::new(),
         }
     }
@@ -95,6 +109,15 @@ impl Wish {
     }
 }
 
+/// The one name that a field selector permits, or an empty text.
+fn selected_name(selector: &str) -> &str {
+    let names = selector
+        .split(',')
+        .filter_map(|term| term.strip_prefix("metadata.name="));
+    let mut names = names.map(|name| name.strip_prefix('=').unwrap_or(name));
+    names.next().unwrap_or_default()
+}
+
 fn texts<'a>(rule: &'a Value, list: &str) -> impl Iterator<Item = &'a str> {
     let items = rule.get(list).and_then(Value::as_array);
     items.into_iter().flatten().filter_map(Value::as_str)
@@ -107,27 +130,55 @@ impl Store {
             return Ok(());
         };
         let wish = Wish::of(request);
-        if self.decide(&request.user, identity, &wish).allowed {
-            return Ok(());
+        self.require(&request.user, identity, &wish)?;
+        let writes = ["create", "update", "patch"].contains(&wish.verb.as_str());
+        if wish.group == GROUP && writes && !identity.is_administrator() {
+            // The server compares what is granted with what the user has.
+            return Err(Refusal::unsupported(
+                "writes of roles and bindings by an impersonated user",
+            ));
         }
-        Err(Refusal::not_allowed(&request.user, &wish))
+        Ok(())
+    }
+
+    /// Rejects an apply that creates its object for a user who may only patch.
+    pub(super) fn authorize_creation(&self, request: &Request) -> Result<(), Refusal> {
+        let Some(identity) = &request.identity else {
+            return Ok(());
+        };
+        let verb = "create".to_owned();
+        self.require(
+            &request.user,
+            identity,
+            &Wish {
+                verb,
+                ..Wish::of(request)
+            },
+        )
+    }
+
+    fn require(&self, user: &str, identity: &Identity, wish: &Wish) -> Result<(), Refusal> {
+        let decision = self.decide(user, identity, wish);
+        match decision.allowed {
+            true => Ok(()),
+            false => Err(Refusal::not_allowed(user, wish, &decision.reason)),
+        }
     }
 
     /// Whether a user may do something.
     pub(super) fn decide(&self, user: &str, identity: &Identity, wish: &Wish) -> Decision {
         let mut lost = Vec::new();
         let rules = self.rules_of(user, identity, &wish.namespace, &mut lost);
-        let is_administrator = identity.groups.iter().any(|group| group == ADMINISTRATORS);
-        let allowed = is_administrator || rules.iter().any(|rule| wish.is_granted_by(rule));
-        let reason = if allowed { String::new() } else { lost.join(", ") };
-        Decision {
-            allowed,
-            reason: if reason.is_empty() {
-                reason
-            } else {
-                format!("RBAC: {reason}")
-            },
-        }
+        let allowed = identity.is_administrator() || rules.iter().any(|rule| wish.is_granted_by(rule));
+        let mut named = BTreeSet::new();
+        lost.retain(|role| named.insert(role.clone()));
+        let reason = match lost.as_slice() {
+            _ if allowed => String::new(),
+            [] => String::new(),
+            [role] => format!("RBAC: {role}"),
+            roles => format!("RBAC: [{}]", roles.join(", ")),
+        };
+        Decision { allowed, reason }
     }
 
     /// The rules that a user has in a namespace. `lost` gets the roles that do not exist.
@@ -139,10 +190,14 @@ impl Store {
         lost: &mut Vec<String>,
     ) -> Vec<Value> {
         let mut rules = Vec::new();
-        if identity.groups.iter().any(|group| group == "system:authenticated") {
+        let is_in = |name: &str| identity.groups.iter().any(|group| group == name);
+        if is_in(AUTHENTICATED) {
             let review = |(resource, group): (&str, &str)| json!({ "verbs": ["create"], "apiGroups": [group], "resources": [resource] });
             rules.extend(REVIEWS.map(review));
             rules.push(json!({ "verbs": ["get"], "nonResourceURLs": DISCOVERED }));
+        }
+        if is_in(AUTHENTICATED) || is_in(UNAUTHENTICATED) {
+            rules.push(json!({ "verbs": ["get"], "nonResourceURLs": PUBLIC }));
         }
         for (plural, within) in [("clusterrolebindings", ""), ("rolebindings", namespace)] {
             let all = self
@@ -151,7 +206,7 @@ impl Store {
                 .into_iter()
                 .flatten();
             let here = all.filter(|(key, _)| key.0 == within && (plural != "rolebindings" || !within.is_empty()));
-            for (key, binding) in here.filter(|(_, binding)| is_bound(binding, user, identity)) {
+            for (key, binding) in here.filter(|(key, binding)| is_bound(binding, user, identity, &key.0)) {
                 let text = |name: &str| {
                     binding
                         .pointer(&format!("/roleRef/{name}"))
@@ -183,14 +238,20 @@ impl Store {
     }
 }
 
-fn is_bound(binding: &Value, user: &str, identity: &Identity) -> bool {
+/// `namespace`: that of the binding.
+fn is_bound(binding: &Value, user: &str, identity: &Identity, namespace: &str) -> bool {
     let subjects = binding.get("subjects").and_then(Value::as_array);
     subjects.into_iter().flatten().any(|subject| {
         let text = |name: &str| subject.get(name).and_then(Value::as_str).unwrap_or_default();
         match text("kind") {
             "User" => text("name") == user,
             "Group" => identity.groups.iter().any(|group| group == text("name")),
-            "ServiceAccount" => user == format!("system:serviceaccount:{}:{}", text("namespace"), text("name")),
+            "ServiceAccount" => {
+                let namespace = Some(text("namespace"))
+                    .filter(|text| !text.is_empty())
+                    .unwrap_or(namespace);
+                user == format!("system:serviceaccount:{namespace}:{}", text("name"))
+            }
             _ => false,
         }
     })
@@ -220,6 +281,39 @@ mod tests {
             ]
         );
         assert_eq!(groups("system:anonymous", &[]), ["system:unauthenticated"]);
+        assert_eq!(groups("bob", &["system:unauthenticated"]), ["system:unauthenticated"]);
+        assert_eq!(
+            groups("system:anonymous", &["system:authenticated"]),
+            ["system:authenticated", "system:unauthenticated"]
+        );
+        assert_eq!(groups("system:serviceaccount:A_b:x", &[]), ["system:authenticated"]);
+    }
+
+    #[test]
+    fn account_of_a_binding_is_in_its_namespace_if_it_names_none() {
+        let binding = |namespace: Value| json!({ "subjects": [{ "kind": "ServiceAccount", "name": "robot", "namespace": namespace }] });
+        let user = "system:serviceaccount:a:robot";
+        for (namespace, of, expected) in [
+            (Value::Null, "a", true),
+            (Value::Null, "b", false),
+            (json!("a"), "b", true),
+            (json!("b"), "a", false),
+        ] {
+            let bound = is_bound(&binding(namespace.clone()), user, &Identity::default(), of);
+            assert_eq!(bound, expected, "{namespace} {of}");
+        }
+    }
+
+    #[test]
+    fn a_selector_may_permit_one_name() {
+        for (selector, expected) in [
+            ("metadata.name=a", "a"),
+            ("type=x,metadata.name==a", "a"),
+            ("metadata.name!=a", ""),
+            ("", ""),
+        ] {
+            assert_eq!(selected_name(selector), expected, "{selector}");
+        }
     }
 
     #[test]

@@ -1,5 +1,12 @@
 //! A user and what he wants to do, as requests and refusals name them.
 
+use metal3_schema::{label_violations, subdomain_violations};
+
+/// The group of all users with a login.
+pub(super) const AUTHENTICATED: &str = "system:authenticated";
+/// The group of all clients without a login.
+pub(super) const UNAUTHENTICATED: &str = "system:unauthenticated";
+
 /// Who an impersonated request is from.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Identity {
@@ -13,21 +20,21 @@ impl Identity {
     /// The identity of a user with these groups.
     #[must_use]
     pub fn of(user: &str, mut groups: Vec<String>, uid: String) -> Self {
-        if let Some((namespace, _)) = user
-            .strip_prefix("system:serviceaccount:")
-            .and_then(|rest| rest.split_once(':'))
+        let account = user.strip_prefix("system:serviceaccount:");
+        if let Some((namespace, name)) = account.and_then(|rest| rest.split_once(':'))
+            && label_violations(namespace).is_empty()
+            && subdomain_violations(name).is_empty()
             && groups.is_empty()
         {
             groups.push("system:serviceaccounts".to_owned());
             groups.push(format!("system:serviceaccounts:{namespace}"));
         }
-        let last = if user == "system:anonymous" {
-            "system:unauthenticated"
-        } else {
-            "system:authenticated"
-        };
-        if !groups.iter().any(|group| group == last) {
-            groups.push(last.to_owned());
+        let has = |name: &str| groups.iter().any(|group| group == name);
+        let (is_known, is_unknown) = (has(AUTHENTICATED), has(UNAUTHENTICATED));
+        if user == "system:anonymous" {
+            groups.extend((!is_unknown).then(|| UNAUTHENTICATED.to_owned()));
+        } else if !is_known && !is_unknown {
+            groups.push(AUTHENTICATED.to_owned());
         }
         Self { groups, uid }
     }
