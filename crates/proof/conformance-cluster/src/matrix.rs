@@ -5,7 +5,7 @@ use super::tolerance::TOLERANCES;
 use metal3_sim_cluster::TAKEN_AS_GIVEN;
 
 /// Features that are rejected with 501.
-const REFUSED: [&str; 8] = [
+const REFUSED: [&str; 10] = [
     "protobuf bodies of CustomResourceDefinitions, protobuf bodies and strategic merge patches of the kinds that only prune needs (Endpoints, volumes, Jobs, Ingresses, other workloads), and fields of protobuf that the tables of the simulator lack",
     "server-side apply of a Secret with `stringData`",
     "a CRD update that changes `x-kubernetes-list-type`, its keys or `x-kubernetes-map-type` while objects of the kind \
@@ -13,6 +13,9 @@ const REFUSED: [&str; 8] = [
     "tables, which only the server of the sandbox has, and other representations than whole objects and metadata; answers \
      other than JSON",
     "other kinds of Kubernetes, including token reviews: roles count for impersonated users only, and the default roles do not exist",
+    "extra values of an impersonated user, and writes of roles and bindings by one who is no administrator: what is granted is not compared \
+     with what the user has",
+    "a definition of a resource that the server has itself, such as Roles",
     "subresources of built-in kinds besides `status` and `scale`: no containers run, so that Pods have no logs",
     "kinds with a conversion webhook, until a function replaces the webhook",
     "YAML bodies, except for apply",

@@ -12,7 +12,7 @@ use super::builtin::definition::lost_versions;
 use super::grouping;
 use super::kind::{CRD_GROUP, CRD_PLURAL, Kind};
 use super::managed_fields::FieldTracker;
-use super::names::is_established;
+use super::names::{has_its_names, is_established};
 use super::object;
 use super::refusal::Refusal;
 use super::request::Call;
@@ -42,6 +42,16 @@ impl Store {
             return Err(refused(&errors));
         }
         let kind = Kind::from_definition(body).map_err(|why| refused(&[FieldError::invalid("spec", name, why)]))?;
+        // The real server serves its own kind under the path, and stores the other one.
+        if self
+            .kinds
+            .get(&super::resource_key(&kind))
+            .is_some_and(|own| !own.is_custom())
+        {
+            return Err(Refusal::unsupported(&format!(
+                "a definition of {name}, which the server has itself"
+            )));
+        }
         let key = (String::new(), name.to_owned());
         let Some(old) = self.stored(&call.kind, &key).filter(|_| !call.on_status()) else {
             return Ok(());
@@ -73,12 +83,19 @@ impl Store {
                 self.finish_removal(&key.1);
             }
             Some(Ok(defined)) => {
-                let definition = self.name_accepted(kind, key, stored.unwrap_or_default());
+                let before = stored.unwrap_or_default();
+                let names = before.pointer("/status/acceptedNames").cloned();
+                let definition = self.name_accepted(kind, key, before);
                 if is_established(&definition) {
                     // The names are those that no other kind has.
                     let accepted = definition.pointer("/status/acceptedNames").cloned().unwrap_or_default();
                     let defined = defined.named(&accepted);
                     self.kinds.insert(super::resource_key(&defined), Arc::new(defined));
+                }
+                // Another one may wait for a name that this one has no more. One that gets no name changes nothing, so that this ends.
+                if names.as_ref() != definition.pointer("/status/acceptedNames") {
+                    let group = definition.pointer("/spec/group").and_then(Value::as_str);
+                    self.accept_waiting(kind, group.unwrap_or_default());
                 }
             }
             _ => {
@@ -92,10 +109,7 @@ impl Store {
 
     /// Writes the accepted names and the conditions, as a controller of the server does.
     fn name_accepted(&mut self, kind: &Kind, key: &ObjectKey, definition: Value) -> Value {
-        let time = match object::text(&definition, "creationTimestamp") {
-            "" => String::new(),
-            time => time.to_owned(),
-        };
+        let time = object::text(&definition, "creationTimestamp").to_owned();
         let Some(new) = self.with_accepted_names(&definition, &time) else {
             return definition;
         };
@@ -115,12 +129,12 @@ impl Store {
         Value::clone(&stored)
     }
 
-    /// Serves the kinds of a group that waited for the names of a removed one.
+    /// Gives the definitions of a group the names that they wait for.
     fn accept_waiting(&mut self, kind: &Kind, group: &str) {
         let all = self.objects.get(&super::resource_key(kind)).into_iter().flatten();
         let waiting = all.filter(|(_, other)| {
             let of_group = other.pointer("/spec/group").is_some_and(|found| found == group);
-            of_group && !is_established(other) && !object::deleting(other)
+            of_group && !has_its_names(other) && !object::deleting(other)
         });
         let keys: Vec<ObjectKey> = waiting.map(|(key, _)| key.clone()).collect();
         for key in keys {

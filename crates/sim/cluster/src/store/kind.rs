@@ -4,6 +4,7 @@
 //! few that the provider and Cluster API use; `builtin` has their rules beyond metadata and status. Requests for other
 //! Kubernetes kinds are rejected with 501.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use metal3_schema::Schema;
@@ -93,8 +94,8 @@ impl Kind {
     /// The kind with the names that no other kind of its group has.
     pub(crate) fn named(mut self, accepted: &Value) -> Self {
         let names = accepted.get("shortNames").and_then(Value::as_array);
-        let names: Vec<&str> = names.into_iter().flatten().filter_map(Value::as_str).collect();
-        self.short_names.retain(|name| names.contains(&name.as_str()));
+        let names: BTreeSet<&str> = names.into_iter().flatten().filter_map(Value::as_str).collect();
+        self.short_names.retain(|name| names.contains(name.as_str()));
         self
     }
 

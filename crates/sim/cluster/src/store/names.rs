@@ -1,5 +1,7 @@
 //! The names of kinds: a group has each only once. A CRD whose names another one has is stored and not served.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::Store;
@@ -36,7 +38,7 @@ impl Store {
                     .map(|value| (name.to_owned(), value.clone())),
             );
             if !clashes.is_empty() {
-                problem = Some((reason, clashes.join(", ")));
+                problem = Some((reason, aggregated(&clashes)));
             }
         }
         accepted.extend(
@@ -62,9 +64,9 @@ impl Store {
     }
 
     /// All accepted names of the other definitions of the group.
-    fn names_of_others(&self, definition: &Value) -> Vec<String> {
+    fn names_of_others(&self, definition: &Value) -> BTreeSet<String> {
         let Some(kind) = self.definition_kind() else {
-            return Vec::new();
+            return BTreeSet::new();
         };
         let group = definition.pointer("/spec/group");
         let all = self.objects.get(&super::resource_key(&kind)).into_iter().flatten();
@@ -76,12 +78,25 @@ impl Store {
     }
 }
 
+/// Several problems are in brackets.
+fn aggregated(problems: &[String]) -> String {
+    match problems {
+        [one] => one.clone(),
+        all => format!("[{}]", all.join(", ")),
+    }
+}
+
 fn texts(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],
         Value::Array(items) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         _ => Vec::new(),
     }
+}
+
+/// Whether it has all the names that it wants.
+pub(super) fn has_its_names(definition: &Value) -> bool {
+    condition(definition, "NamesAccepted").is_some_and(|found| found.get("status") == Some(&json!("True")))
 }
 
 /// Whether a definition is served.

@@ -1,5 +1,7 @@
 //! What the server requires of a CRD besides its schemas: names, scope, group, versions, columns.
 
+use std::collections::BTreeSet;
+
 use metal3_schema::{FieldError, SchemaError, kind_violations, subdomain_violations};
 use serde_json::{Value, json};
 
@@ -225,11 +227,10 @@ fn version_errors(definition: &Value) -> Vec<FieldError> {
         }
         errors.extend(column_errors(definition, number, version));
     }
-    let named = |version: &Value| version.get("name").cloned();
+    let mut names = BTreeSet::new();
     let twice = all
         .iter()
-        .enumerate()
-        .any(|(number, version)| all.iter().take(number).any(|other| named(other) == named(version)));
+        .any(|version| !names.insert(version.get("name").and_then(Value::as_str)));
     let wrong = |detail: &str| {
         FieldError::new(
             "spec.versions",

@@ -38,24 +38,24 @@ pub(super) fn workload(kind: &str, body: &mut Value) {
     let Some(spec) = body.get_mut("spec").filter(|spec| spec.is_object()) else {
         return;
     };
-    let rolling = |inner: Value| json!({ "type": "RollingUpdate", "rollingUpdate": inner });
     let values = match kind {
         "ReplicationController" => vec![("replicas", json!(1))],
-        "DaemonSet" => vec![
-            ("updateStrategy", rolling(json!({ "maxSurge": 0, "maxUnavailable": 1 }))),
-            ("revisionHistoryLimit", json!(10)),
-        ],
-        "StatefulSet" => vec![
-            ("replicas", json!(1)),
-            ("podManagementPolicy", json!("OrderedReady")),
-            ("updateStrategy", rolling(json!({ "partition": 0 }))),
-            ("revisionHistoryLimit", json!(10)),
-            (
-                "persistentVolumeClaimRetentionPolicy",
-                json!({ "whenDeleted": "Retain", "whenScaled": "Retain" }),
-            ),
-        ],
-        "Job" => job(),
+        "DaemonSet" => {
+            rolling(spec, &[("maxSurge", json!(0)), ("maxUnavailable", json!(1))]);
+            vec![("revisionHistoryLimit", json!(10))]
+        }
+        "StatefulSet" => {
+            rolling(spec, &[("partition", json!(0))]);
+            let retained = as_map(spec).entry("persistentVolumeClaimRetentionPolicy");
+            let retain = [("whenDeleted", json!("Retain")), ("whenScaled", json!("Retain"))];
+            default(as_map(retained.or_insert(Value::Null)), &retain);
+            vec![
+                ("replicas", json!(1)),
+                ("podManagementPolicy", json!("OrderedReady")),
+                ("revisionHistoryLimit", json!(10)),
+            ]
+        }
+        "Job" => job(spec),
         "CronJob" => vec![
             ("concurrencyPolicy", json!("Allow")),
             ("suspend", json!(false)),
@@ -76,9 +76,21 @@ pub(super) fn workload(kind: &str, body: &mut Value) {
     }
 }
 
-fn job() -> Vec<(&'static str, Value)> {
+/// The strategy of an update, and the members of a rolling one.
+fn rolling(spec: &mut Value, members: &[(&str, Value)]) {
+    let strategy = as_map(as_map(spec).entry("updateStrategy").or_insert(Value::Null));
+    default(strategy, &[("type", json!("RollingUpdate"))]);
+    if strategy.get("type") == Some(&json!("RollingUpdate")) {
+        default(as_map(strategy.entry("rollingUpdate").or_insert(Value::Null)), members);
+    }
+}
+
+fn job(spec: &mut Value) -> Vec<(&'static str, Value)> {
+    // With a parallelism alone it is a queue, which ends by itself.
+    if spec.get("parallelism").is_none() {
+        default(as_map(spec), &[("completions", json!(1))]);
+    }
     vec![
-        ("completions", json!(1)),
         ("parallelism", json!(1)),
         ("backoffLimit", json!(6)),
         ("completionMode", json!("NonIndexed")),
@@ -98,7 +110,9 @@ pub(super) fn pod(body: &mut Value) {
     if let Some(spec) = body.get_mut("spec") {
         default(as_map(spec), &[("enableServiceLinks", json!(true))]);
         pod_spec(spec);
-        items(spec, "containers").for_each(requests);
+        for list in ["containers", "initContainers"] {
+            items(spec, list).for_each(requests);
+        }
     }
 }
 
@@ -258,6 +272,43 @@ mod tests {
         );
         assert_eq!(at("/spec/template/spec/volumes/0/configMap/defaultMode"), 420);
         assert_eq!(at("/spec/template/spec/priority"), Value::Null);
+    }
+
+    #[test]
+    fn a_part_that_is_given_gets_its_other_members() {
+        for (kind, spec, at, expected) in [
+            (
+                "DaemonSet",
+                json!({ "updateStrategy": { "type": "RollingUpdate" } }),
+                "/spec/updateStrategy/rollingUpdate",
+                json!({ "maxSurge": 0, "maxUnavailable": 1 }),
+            ),
+            (
+                "DaemonSet",
+                json!({ "updateStrategy": { "type": "OnDelete" } }),
+                "/spec/updateStrategy",
+                json!({ "type": "OnDelete" }),
+            ),
+            (
+                "StatefulSet",
+                json!({ "updateStrategy": { "rollingUpdate": {} } }),
+                "/spec/updateStrategy",
+                json!({ "type": "RollingUpdate", "rollingUpdate": { "partition": 0 } }),
+            ),
+            (
+                "StatefulSet",
+                json!({ "persistentVolumeClaimRetentionPolicy": { "whenScaled": "Delete" } }),
+                "/spec/persistentVolumeClaimRetentionPolicy",
+                json!({ "whenDeleted": "Retain", "whenScaled": "Delete" }),
+            ),
+            ("Job", json!({}), "/spec/completions", json!(1)),
+            ("Job", json!({ "parallelism": 3 }), "/spec/completions", Value::Null),
+        ] {
+            let mut body = json!({ "spec": spec });
+            workload(kind, &mut body);
+            let found = body.pointer(at).cloned().unwrap_or_default();
+            assert_eq!(found, expected, "{kind} {at}");
+        }
     }
 
     #[test]

@@ -20,12 +20,12 @@ pub const TAKEN_AS_GIVEN: [(&str, &str); 29] = [
     ("Event", "values of all fields but the namespace of the involved object"),
     (
         "Service",
-        "values of all fields but the presence of ports; cluster addresses are assigned in sequence",
+        "values of all fields but the presence, the numbers and the names of ports; cluster addresses are assigned in sequence",
     ),
     ("ServiceAccount", "values of all fields"),
     (
         "Pod",
-        "values of all fields but the presence of containers; of admission plugins only the usual tolerations and the priority",
+        "values of all fields but the names and images of containers; of admission plugins only the usual tolerations, the priority and the limits of a LimitRange",
     ),
     ("ResourceQuota", "values of all fields; nothing is limited by it"),
     ("LimitRange", "values of all fields; nothing is limited by it"),
@@ -36,19 +36,19 @@ pub const TAKEN_AS_GIVEN: [(&str, &str); 29] = [
     ("VolumeAttachment", "values of all fields"),
     (
         "Role",
-        "values of all fields; only impersonated users are authorized by it",
+        "values of all fields; only impersonated users are authorized by it, who cannot write one",
     ),
     (
         "RoleBinding",
-        "values of all fields; only impersonated users are authorized by it",
+        "values of all fields, but the role stays; only impersonated users are authorized by it, who cannot write one",
     ),
     (
         "ClusterRole",
-        "values of all fields; only impersonated users are authorized by it",
+        "values of all fields; only impersonated users are authorized by it, who cannot write one",
     ),
     (
         "ClusterRoleBinding",
-        "values of all fields; only impersonated users are authorized by it",
+        "values of all fields, but the role stays; only impersonated users are authorized by it, who cannot write one",
     ),
     (
         "Lease",
@@ -56,27 +56,34 @@ pub const TAKEN_AS_GIVEN: [(&str, &str); 29] = [
     ),
     (
         "Deployment",
-        "values of all fields but selector and template labels; the syntax of labels",
+        "values of all fields but selector, template labels, containers, replicas and strategy; the syntax of labels",
     ),
     ("ReplicaSet", "values of all fields"),
     ("Endpoints", "values of all fields"),
     (
         "PersistentVolume",
-        "values of all fields; no volume is bound, and none is protected",
+        "values of all fields; no volume is bound, none is protected, and the status is empty",
     ),
     (
         "PersistentVolumeClaim",
-        "values of all fields; no volume is bound, and no claim is protected",
+        "values of all fields; no volume is bound, no claim is protected, and the status is empty",
     ),
     ("ReplicationController", "values of all fields; no Pods are made"),
-    ("DaemonSet", "values of all fields; no Pods are made"),
-    ("StatefulSet", "values of all fields; no Pods are made"),
+    (
+        "DaemonSet",
+        "values of all fields; no Pods are made, and the status is empty",
+    ),
+    (
+        "StatefulSet",
+        "values of all fields; no Pods are made, and the status is empty",
+    ),
     ("Job", "values of all fields; no Pods are made, and no selector"),
     ("CronJob", "values of all fields; no Jobs are made"),
     ("Ingress", "values of all fields"),
     (
         "CustomResourceDefinition",
-        "the cost and the types of rules; webhooks of a conversion",
+        "the cost and the types of rules; webhooks and strategy of a conversion; selectable fields and the paths of `scale`; \
+         `preserveUnknownFields`; the text of a deprecation; formats of columns; that kind and list kind differ; an approval that is taken off",
     ),
 ];
 

@@ -12,6 +12,8 @@ mod kinds;
 mod lease;
 mod parts;
 
+use std::collections::BTreeSet;
+
 use metal3_schema::{FieldError, Schema, label_violations};
 use serde_json::{Map, Value, json};
 
@@ -253,15 +255,6 @@ fn removed(object: &mut Map<String, Value>, known: &[&str], path: &str) -> Vec<S
     unknown
 }
 
-const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and \
-    end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
-    '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-
-fn is_label(name: &str) -> bool {
-    let is_inner = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
-    name.chars().all(is_inner) && !name.starts_with('-') && !name.ends_with('-')
-}
-
 /// The name of a Namespace is a label: replaces the error of a name that is not.
 pub(super) fn check_label(name: &str, errors: &mut Vec<FieldError>) {
     let wrong = label_violations(name);
@@ -296,23 +289,17 @@ fn finalizer_errors(object: &Value) -> Vec<FieldError> {
 /// Errors of the names and images of containers.
 fn container_errors(pod: &Value) -> Vec<FieldError> {
     let containers = pod.pointer("/spec/containers").and_then(Value::as_array);
-    let mut errors = Vec::new();
+    let (mut errors, mut names) = (Vec::new(), BTreeSet::new());
     for (number, container) in containers.into_iter().flatten().enumerate() {
         let text = |name: &str| container.get(name).and_then(Value::as_str).unwrap_or_default();
         let at = |name: &str| format!("spec.containers[{number}].{name}");
         let name = text("name");
         if name.is_empty() {
             errors.push(FieldError::required(at("name"), ""));
-        } else if !is_label(name) {
-            errors.push(FieldError::invalid(at("name"), name, LABEL));
-        }
-        let before = containers.into_iter().flatten().take(number);
-        if !name.is_empty()
-            && before
-                .into_iter()
-                .any(|other| other.get("name").is_some_and(|other| other == name))
-        {
-            errors.push(FieldError::duplicate(at("name"), name));
+        } else {
+            let wrong = label_violations(name).into_iter();
+            errors.extend(wrong.map(|why| FieldError::invalid(at("name"), name, why)));
+            errors.extend((!names.insert(name)).then(|| FieldError::duplicate(at("name"), name)));
         }
         if text("image").is_empty() {
             errors.push(FieldError::required(at("image"), ""));

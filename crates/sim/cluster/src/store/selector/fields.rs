@@ -38,7 +38,9 @@ impl FieldTest {
 const FALSE: [&str; 2] = ["hostNetwork", "unschedulable"];
 
 /// Fields of built-in kinds besides name and namespace. Only these kinds say that a field is not supported.
-const FIELDS: [(&str, &[&str]); 6] = [
+const FIELDS: [(&str, &[&str]); 8] = [
+    ("Job", &["status.successful"]),
+    ("ReplicationController", &["status.replicas"]),
     ("Secret", &["type"]),
     ("Namespace", &["status.phase"]),
     ("Node", &["spec.unschedulable"]),
@@ -104,7 +106,9 @@ fn check(path: &str, kind: &Kind, version: Option<&Version>) -> Result<(), Strin
     if known || own.is_some_and(|(_, paths)| paths.contains(&path)) {
         return Ok(());
     }
-    Err(if kind.is_custom() || own.is_some() {
+    Err(if kind.kind == "Job" && !kind.is_custom() {
+        format!("field label {path:?} not supported for Job")
+    } else if kind.is_custom() || own.is_some() {
         format!("field label not supported: {path}")
     } else {
         format!("{path:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
