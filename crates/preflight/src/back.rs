@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::IPAddressClaim;
 use metal3_api::infrastructure::conditions::machine::REASON_REUSE_UNDECIDED;
 use metal3_api::infrastructure::names::{BLOCK_MOVE_ANNOTATION, CLUSTER_FINALIZER, NODE_REUSE_LABEL};
-use metal3_api::infrastructure::v1beta2::Metal3Machine;
+use metal3_api::infrastructure::v1beta2::{Metal3Machine, Metal3Remediation};
 use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::kind::Kind;
 use metal3_api::meta::ConditionStatus;
@@ -62,11 +62,21 @@ pub(crate) fn findings(facts: &Facts, managers: &[Manager], to: Series) -> Vec<F
     findings.extend(subscriptions(objects));
     findings.extend(open_updates(objects));
     findings.extend(claimed(objects));
+    findings.extend(remediations(objects));
     if facts.are_listed("deployments") && !managers.iter().any(|manager| manager.is_this_program) {
         let what = "this program was not found by the names that its release has";
         findings.push(Finding::new(Decision::Go, "Deployments", what, ""));
     }
     findings
+}
+
+/// Remediations: the Go manager knows no pause of them.
+fn remediations(objects: &Objects) -> impl Iterator<Item = Finding> {
+    objects.of::<Metal3Remediation>().map(|(name, _)| {
+        let what = "is in progress; a Go manager continues it, also while it or its Cluster is paused, and powers the host when it is deleted";
+        let cure = "wait for its end, if it or its Cluster is paused or it is being deleted";
+        Finding::new(Decision::Go, name, what, cure).row("remediation-pause")
+    })
 }
 
 /// HostClaims: the Go manager binds hosts only.

@@ -65,7 +65,7 @@ fn conflicts(crds: &[Crd]) -> Vec<Finding> {
         let first = crds.first().copied().unwrap_or_default();
         let what = format!(
             "{} of them, as {first}, were written by {writer}, so `kubectl apply --server-side` of other components is a \
-             conflict",
+             conflict where they differ",
             crds.len()
         );
         let cure = "apply with `kubectl apply --server-side --force-conflicts`, or use `clusterctl upgrade apply`";

@@ -34,6 +34,7 @@ const RULES: &[Rule] = &[
 /// On the way back: what either manager continues, and what a Go manager would do that this program does not.
 const BACK: &[Rule] = &[
     back::withheld,
+    back::kept,
     back::external,
     back::unprepared,
     back::moved,
@@ -175,7 +176,7 @@ fn update_is_pending(host: &Host<'_>) -> Option<Finding> {
 }
 
 fn in_flight(host: &Host<'_>) -> Option<Finding> {
-    if host.is_back() && back::withheld(host).is_some() {
+    if host.is_back() && (back::withheld(host).is_some() || back::kept(host).is_some()) {
         return None;
     }
     let state = match host.state() {
@@ -211,7 +212,8 @@ fn moving(host: &Host<'_>) -> Option<Finding> {
 
 fn failed(host: &Host<'_>) -> Option<Finding> {
     let kind = host.error()?;
-    if host.is_back() && (back::withheld(host).is_some() || back::unserviced(host).is_some()) {
+    let of_way_back = [back::withheld, back::kept, back::unserviced];
+    if host.is_back() && of_way_back.iter().any(|rule| rule(host).is_some()) {
         return None;
     }
     if host.object.status.error_type == Some(ErrorType::Servicing) {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use k8s_openapi::api::apps::v1::Deployment;
-use metal3_flags::Owner;
+use metal3_flags::{FALSE, Owner};
 use serde::{Serialize, Serializer};
 
 /// The label on the Pods of this program.
@@ -68,6 +68,17 @@ pub struct Manager {
     /// Its arguments.
     #[serde(skip)]
     pub arguments: Vec<String>,
+}
+
+impl Manager {
+    /// Whether its arguments turn HostClaims on, in any spelling that a Go program takes.
+    #[must_use]
+    pub fn serves_claims(&self) -> bool {
+        self.arguments.iter().any(|argument| {
+            let (name, value) = argument.split_once('=').unwrap_or((argument, "true"));
+            ["--hostclaims", "-hostclaims"].contains(&name) && !FALSE.contains(&value)
+        })
+    }
 }
 
 /// The name of the Deployment in the manifests of each release, whatever the namespace. The last one is this program's with

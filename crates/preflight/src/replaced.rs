@@ -8,7 +8,7 @@ use metal3_domain::uri::without_logins;
 use metal3_flags::{FlagError, Owner, Request};
 
 use crate::facts::Facts;
-use crate::finding::{Decision, Finding};
+use crate::finding::{Decision, Finding, NotRead};
 use crate::managers::{Manager, Series};
 use crate::settings::{Variable, expanded};
 
@@ -56,14 +56,14 @@ pub(crate) fn findings(facts: &Facts, managers: &[Manager]) -> Vec<Finding> {
         findings.extend(not_waited_for(manager, &object));
         findings.extend(arguments(facts, manager, &object));
     }
-    if facts.are_listed("deployments") {
-        findings.extend(not_found(facts, managers));
-    }
     findings
 }
 
 /// Controllers whose objects exist, and whose manager has none of the names that are known.
-fn not_found(facts: &Facts, managers: &[Manager]) -> Vec<Finding> {
+pub(crate) fn not_found(facts: &Facts, managers: &[Manager]) -> Vec<NotRead> {
+    if !facts.are_listed("deployments") {
+        return Vec::new();
+    }
     let has = |kind: &str| {
         let mut all = facts.objects.iter();
         all.any(|(name, objects)| name.kind == kind && !objects.is_empty())
@@ -79,16 +79,15 @@ fn not_found(facts: &Facts, managers: &[Manager]) -> Vec<Finding> {
             .any(|manager| manager.controllers.contains(&owner.name()));
         !is_found && kinds.iter().any(|kind| has(kind))
     });
-    let finding = |owner: Owner| {
-        let what = format!(
-            "no manager of {} was found by the names that its release has: one that runs under another name would serve the same \
-             objects as this program",
-            owner.name()
-        );
-        let cure = "name it to this program by --foreign-deployments, and its settings are not judged here";
-        Finding::new(Decision::Go, "Deployments", what, cure)
+    let not_read = |owner: Owner| {
+        NotRead {
+        what: format!("the manager of {}", owner.name()),
+        why: "its objects exist, and no Deployment has a name of its release: one under another name would serve the same objects as \
+              this program, unless it is named by --foreign-deployments; its settings are not judged"
+            .to_owned(),
+    }
     };
-    missing.map(finding).collect()
+    missing.map(not_read).collect()
 }
 
 /// It would go on next to this program, which looks for it in the namespace of its release.
@@ -141,11 +140,35 @@ fn arguments(facts: &Facts, manager: &Manager, object: &str) -> Vec<Finding> {
     match metal3_flags::parse([controllers].into_iter().chain(given)) {
         Ok(Request::Help(_) | Request::Version(_)) => Vec::new(),
         Ok(Request::Run(options)) => {
+            let narrowed = [
+                options.namespace.clone(),
+                options.watch_filter.clone(),
+                watched(facts, manager),
+            ];
+            let narrowed = narrowed.into_iter().flatten().find(|scope| !scope.is_empty());
             let without_effect = |warning: String| Finding::new(Decision::Go, object, warning, "");
-            options.warnings.into_iter().map(without_effect).collect()
+            let warnings = options.warnings.into_iter().map(without_effect);
+            warnings
+                .chain(narrowed.map(|scope| kept_scope(object, &scope)))
+                .collect()
         }
         Err(errors) => errors.iter().map(|error| refused(error, object)).collect(),
     }
+}
+
+/// The namespace that its environment names.
+fn watched(facts: &Facts, manager: &Manager) -> Option<String> {
+    let given = facts.given.iter().find(|one| one.deployment == manager.deployment)?;
+    Variable::find(&given.variables, "WATCH_NAMESPACE")?.value.clone()
+}
+
+/// Nothing in the cluster shows whether the files that will be applied have the scope.
+fn kept_scope(object: &str, scope: &str) -> Finding {
+    let what = format!(
+        "serves {scope} alone, and the files of the release name no scope: applied as they are, they serve the objects of others at once"
+    );
+    let cure = "write its settings, below, into the file before it is applied";
+    Finding::new(Decision::Go, object, what, cure)
 }
 
 /// The text may be one that is no flag.
@@ -153,6 +176,13 @@ fn refused(error: &FlagError, object: &str) -> Finding {
     let what = without_logins(&error.to_string());
     if error.flag() == Some("namespace") {
         return Finding::new(Decision::No, object, what, ONE_NAMESPACE).row("hosts-one-namespace");
+    }
+    if error
+        .flag()
+        .is_some_and(|flag| ["demo-mode", "test-mode", "provisioner"].contains(&flag))
+    {
+        let cure = "its hosts are not those of Ironic: this program would register their machines";
+        return Finding::new(Decision::No, object, what, cure);
     }
     // The manifests of this program do not have it, and what it enabled has rules of its own.
     let cure = "do not copy this argument to this program, which would not start; docs/flags.md lists all";

@@ -45,11 +45,13 @@ pub fn report(mut facts: Facts) -> Report {
     let managers = managers::found(&facts.deployments);
     let mut findings = match facts.direction {
         Direction::ToThisProgram => {
+            let not_found = replaced::not_found(&facts, &managers);
+            facts.not_read.extend(not_found);
             let mut findings = replaced::findings(&facts, &managers);
             findings.extend(facts.environment.iter().cloned());
             findings.extend(hosts::findings(&facts));
             findings.extend(machines::findings(&facts.objects));
-            findings.extend(unserved::findings(&facts.objects, &facts.given));
+            findings.extend(unserved::findings(&facts.objects, &facts.given, &managers));
             findings.extend(rights::findings(&facts.accounts));
             findings.extend(admission::findings(&facts.objects));
             findings

@@ -9,11 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use metal3_api::cluster::IPAddressClaim;
 use metal3_api::infrastructure::names::{BLOCK_MOVE_ANNOTATION, CLUSTER_FINALIZER, NODE_REUSE_LABEL};
 use metal3_api::infrastructure::v1beta1;
-use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Data, Metal3Machine, Metal3MachineTemplate};
+use metal3_api::infrastructure::v1beta2::{
+    Metal3Cluster, Metal3Data, Metal3Machine, Metal3MachineTemplate, Metal3Remediation,
+};
 use metal3_api::ipam::v1alpha1::{IPClaim, IPPool};
 use metal3_api::kind::Kind;
 use metal3_api::metal3::v1alpha1::{
-    BMCEventSubscription, BareMetalHost, HostClaim, HostFirmwareComponents, HostFirmwareSettings,
+    BMCEventSubscription, BareMetalHost, HostClaim, HostDeployPolicy, HostFirmwareComponents, HostFirmwareSettings,
 };
 use serde_json::{Value, json};
 
@@ -215,6 +217,69 @@ fn claim_is_named_in_both_directions_with_the_flag_that_serves_it() {
     );
 }
 
+/// The Go manager deploys nothing for a claim: the switch would write a disk.
+#[test]
+fn claim_that_this_program_would_deploy_stops_the_switch() {
+    let image = json!({ "spec": { "image": { "url": "http://images.example/a" } } });
+    let policy = json!({ "spec": {} });
+    for (argument, spec, has_policy, decision) in [
+        ("--hostclaims", &image, true, Decision::No),
+        ("-hostclaims=1", &image, true, Decision::No),
+        ("--hostclaims=false", &image, true, Decision::Go),
+        ("--webhook-port=9443", &image, true, Decision::Go),
+        ("--hostclaims", &image, false, Decision::Go),
+        ("--hostclaims", &policy, true, Decision::Go),
+    ] {
+        let mut facts = forward::<HostClaim>(spec.clone());
+        if has_policy {
+            facts = with::<HostDeployPolicy>(facts, policy.clone());
+        }
+        let (namespace, name) = ("baremetal-operator-system", "baremetal-operator-controller-manager");
+        facts.deployments = vec![deployment(namespace, name, "r/bmo:v0.14.0", &[argument], false)];
+        let found = about(facts, "HostClaim lab/a");
+        let of_serving = found.iter().filter(|(_, text)| text.contains("with --hostclaims"));
+        let of_serving: Vec<_> = of_serving.map(|(decision, _)| *decision).collect();
+        assert_eq!(of_serving, [decision], "{argument} {spec} {has_policy}: {found:?}");
+    }
+}
+
+#[test]
+fn scope_of_a_manager_is_named_because_the_files_of_the_release_have_none() {
+    for (argument, is_named) in [
+        ("--watch-filter=blue", true),
+        ("--namespace=lab", true),
+        ("--webhook-port=9443", false),
+    ] {
+        let manager = deployment(
+            "capm3-system",
+            "capm3-controller-manager",
+            "r/capm3:v1.14.0",
+            &[argument],
+            false,
+        );
+        let facts = Facts {
+            deployments: vec![manager],
+            ..facts(Direction::ToThisProgram)
+        };
+        let found = about(facts, "Deployment");
+        let names = |(of, text): &(Decision, String)| {
+            *of == Decision::Go && text.contains("into the file before it is applied")
+        };
+        assert_eq!(found.iter().any(names), is_named, "{argument}: {found:?}");
+    }
+}
+
+#[test]
+fn remediation_is_named_on_the_way_back() {
+    let to = back::<Metal3Remediation>(Series::new(1, 14), json!({ "spec": {} }));
+    assert_one(
+        to,
+        "Metal3Remediation lab/a",
+        Decision::Go,
+        "also while it or its Cluster is paused",
+    );
+}
+
 #[test]
 fn template_whose_hosts_are_kept_says_whether_disks_are_cleaned() {
     let template = |mode: &str, reuse: bool| {
@@ -372,13 +437,14 @@ fn controllers_whose_manager_is_not_found_are_named_if_they_have_objects() {
         &[],
         false,
     )];
-    let found = about(facts, "Deployments");
-    assert!(
-        found.len() == 1 && found[0].1.contains("no manager of hosts"),
-        "{found:?}"
+    let found = report(facts);
+    let unknown: Vec<&str> = found.not_read.iter().map(|one| one.what.as_str()).collect();
+    assert_eq!(
+        (found.decision, unknown),
+        (Decision::Unknown, vec!["the manager of hosts"])
     );
-    let nothing = about(super::tests::facts(Direction::ToThisProgram), "Deployments");
-    assert_eq!(nothing, []);
+    let nothing = report(super::tests::facts(Direction::ToThisProgram));
+    assert_eq!(nothing.not_read, []);
 }
 
 #[test]

@@ -9,15 +9,23 @@ use metal3_flags::FALSE;
 use serde_json::Value;
 
 use crate::finding::{Decision, Finding};
+use crate::managers::Manager;
 use crate::objects::{Objects, name};
 use crate::settings::{Given, Variable};
 
 /// The variable that makes a controller of switches run, here and in the Go manager.
 const NETWORKING: &str = "IRONIC_NETWORKING_ENABLED";
 
-pub(crate) fn findings(objects: &Objects, given: &[Given]) -> Vec<Finding> {
+pub(crate) fn findings(objects: &Objects, given: &[Given], managers: &[Manager]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    findings.extend(objects.documents::<HostClaim>().iter().map(claim));
+    let are_served = managers.iter().any(Manager::serves_claims);
+    let may_deploy = are_served && !objects.documents::<HostDeployPolicy>().is_empty();
+    findings.extend(
+        objects
+            .documents::<HostClaim>()
+            .iter()
+            .map(|one| claim(one, may_deploy)),
+    );
     findings.extend(objects.documents::<PreprovisioningImage>().iter().map(|document| {
         let what = "is served with --build-preprov-image only; without that flag it stays as it is";
         Finding::new(Decision::Go, name::<PreprovisioningImage>(document), what, "").row("agent-image-builder")
@@ -48,11 +56,23 @@ pub(crate) fn findings(objects: &Objects, given: &[Given]) -> Vec<Finding> {
 }
 
 /// A host of the Go manager gets the spec of its claim here.
-fn claim(document: &Value) -> Finding {
-    let what = "is served with --hostclaims only, as by the Go manager; a host that a policy permits and that runs nothing then gets its \
-                spec, and without the flag it stays as it is and keeps its finalizer";
+fn claim(document: &Value, may_deploy: bool) -> Finding {
+    let found =
+        |decision, what, cure| Finding::new(decision, name::<HostClaim>(document), what, cure).row("claim-cleaning");
+    let is_asked = ["/spec/image/url", "/spec/customDeploy/method"]
+        .iter()
+        .any(|place| !text(document, place).is_empty());
+    if may_deploy && is_asked {
+        let what = "asks for a system; with --hostclaims this program deploys it on a host that a policy permits and that runs nothing, which \
+                    writes its disk, and the Go manager never does that";
+        let cure = "delete the claim, its image or the policy before the switch if that shall not be; or start this program without \
+                    --hostclaims, and set it when the switch has ended";
+        return found(Decision::No, what, cure);
+    }
+    let what = "is served with --hostclaims only; a host that a policy permits and that runs nothing then gets its spec, which the Go manager \
+                never gives it, and without the flag it stays as it is and keeps its finalizer";
     let cure = "to serve it, set the flag and bind the ClusterRole PREFIX-hostclaims-role of the release (docs/controllers/hostclaim.md)";
-    Finding::new(Decision::Go, name::<HostClaim>(document), what, cure).row("claim-cleaning")
+    found(Decision::Go, what, cure)
 }
 
 fn is_off(value: &str) -> bool {

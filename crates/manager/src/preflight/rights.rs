@@ -97,9 +97,7 @@ fn needed(manager: &Manager) -> Vec<Right> {
         Owner::Ipam => metal3_grants::ipam(),
         Owner::Hosts => metal3_grants::hosts(),
     });
-    let serves_claims = ["--hostclaims", "--hostclaims=true"]
-        .iter()
-        .any(|flag| manager.arguments.iter().any(|one| one == flag));
+    let serves_claims = manager.serves_claims();
     let of_claims = metal3_grants::claims().into_iter().filter(|_| serves_claims);
     let scopes = scopes.chain(of_claims);
     let mut needed = Vec::new();

@@ -11,6 +11,10 @@ const HELD: &str = "Held";
 const BUDGET_SPENT: &str = "DeprovisionBudgetSpent";
 /// How the error of a node begins that serves something else.
 const SERVES: &str = "in Ironic the node serves instance ";
+/// How the error of a host begins whose machine is that of another host.
+const TAKEN: &str = "spec.bmc.address is that of the machine of ";
+/// What the error of a host names that the administrator's limits refuse.
+const LIMIT: &str = "--allowed-";
 
 /// What runs, or ran, is not removed until a person decides.
 pub(super) fn withheld(host: &Host<'_>) -> Option<Finding> {
@@ -48,6 +52,35 @@ pub(super) fn withheld(host: &Host<'_>) -> Option<Finding> {
     let what = format!("{what}; a Go manager deprovisions it at once, and cleans its disks");
     let cure = "ask for the same image again, or confirm the removal, before the switch; to keep the machine as it is, pause the host: \
                 kubectl annotate bmh HOST baremetalhost.metal3.io/paused=user";
+    Some(host.finding(Decision::No, what, cure).row(row))
+}
+
+/// An error that leaves a machine as it is, which a Go manager does not know.
+pub(super) fn kept(host: &Host<'_>) -> Option<Finding> {
+    let message = host.object.status.error_message.as_str();
+    if host.error().is_none() || withheld(host).is_some() {
+        return None;
+    }
+    let (what, row) = if message.starts_with(SERVES) {
+        (
+            "has a node that serves another instance; a Go manager does not look, and switches, cleans or deploys that machine",
+            "host-node-of-another",
+        )
+    } else if message.starts_with(TAKEN) {
+        (
+            "has the machine of another host; a Go manager registers it a second time, and reboots, cleans and deploys what runs on it",
+            "host-machine-once",
+        )
+    } else if message.contains(LIMIT) && !host.runs() {
+        (
+            "is refused by a limit of this program that a Go manager does not have: it registers or deploys it at once",
+            "destinations-allowed",
+        )
+    } else {
+        return None;
+    };
+    let cure = "correct what its error names, or pause it before the switch: kubectl annotate bmh HOST \
+                baremetalhost.metal3.io/paused=user";
     Some(host.finding(Decision::No, what, cure).row(row))
 }
 

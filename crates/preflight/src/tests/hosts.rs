@@ -274,6 +274,46 @@ fn way_back_is_refused_while_only_this_program_keeps_a_machine_from_being_erased
     }
 }
 
+#[test]
+fn way_back_is_refused_for_an_error_that_a_go_manager_does_not_know() {
+    let serves = "in Ironic the node serves instance 7c2f7a52, which is not this host";
+    let taken = "spec.bmc.address is that of the machine of BareMetalHost lab/b; correct it, or delete the other host";
+    let limit = "spec.image.url names a host that is not in --allowed-image-hosts, so the image is not deployed";
+    for (state, message, row) in [
+        ("inspecting", serves, Some("host-node-of-another")),
+        ("preparing", serves, Some("host-node-of-another")),
+        ("provisioning", serves, Some("host-node-of-another")),
+        ("available", serves, Some("host-node-of-another")),
+        ("registering", taken, Some("host-machine-once")),
+        ("available", limit, Some("destinations-allowed")),
+        ("provisioned", limit, None),
+        ("provisioning", "Ironic rejects it", None),
+    ] {
+        let failed =
+            json!({ "status": { "errorType": "registration error", "errorCount": 1, "errorMessage": message } });
+        let found = report(back::<BareMetalHost>(Series::new(1, 14), host(state, failed.clone())));
+        let found: Vec<_> = found
+            .findings
+            .iter()
+            .filter(|one| one.object.starts_with("BareMetalHost"))
+            .collect();
+        let refused: Vec<_> = found
+            .iter()
+            .filter(|one| one.decision == Decision::No)
+            .map(|one| one.row)
+            .collect();
+        assert_eq!(
+            refused,
+            row.map(Some).into_iter().collect::<Vec<_>>(),
+            "{state} {message}: {found:?}"
+        );
+        let goes_on = found.iter().any(|one| one.what.contains("either manager"));
+        assert_eq!(goes_on, row.is_none(), "{state} {message}: {found:?}");
+        let forward = about(forward::<BareMetalHost>(host(state, failed)), "BareMetalHost");
+        assert!(forward.iter().all(|(of, _)| *of == Decision::Go), "{forward:?}");
+    }
+}
+
 /// Either manager goes on with these.
 #[test]
 fn way_back_is_not_refused_for_an_error_that_erases_nothing() {
