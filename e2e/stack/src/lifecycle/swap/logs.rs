@@ -211,7 +211,11 @@ pub(super) fn without_manager(requests: &[Vec<Write>; 2], product: &Product, to_
         is_new(one) && one.name == product.lease && ["create", "update", "patch"].contains(&one.verb.as_str())
     };
     let begin = after.iter().find(leads).or_else(|| after.iter().find(is_new))?;
-    let mut old = before.iter().chain(after).filter(|one| is_of(one) && !is_new(one));
+    let old = before.iter().chain(after).filter(|one| is_of(one) && !is_new(one));
+    // A standby, and a process that was started again, renew no lease.
+    let renews = |one: &&Write| one.resource == "leases" && one.name == product.lease && one.verb != "get";
+    let is_elected = old.clone().any(|one| renews(&one));
+    let mut old = old.filter(|one| !is_elected || renews(one));
     // In the order of time, also past midnight.
     let since = |one: &Write| (begin.at + DAY).saturating_sub(one.at) % DAY;
     let end = old.clone().filter(|one| since(one) < DAY / 2).map(since).min();
@@ -342,7 +346,7 @@ mod tests {
                 .collect();
             requests(&lines.join("\n"))
         };
-        let before = log(&[("manager/v0", "23:59:50.0", "leases")]);
+        let before = log(&[("manager/v0", "23:59:50.0", "ippools")]);
         let ours = [
             ("capm3/v1", "00:00:01.0", "ippools"),
             ("capm3/v1", "00:00:05.250", "leases"),
@@ -357,6 +361,13 @@ mod tests {
         assert_eq!(gap(log(&ended), true), Some(3_000), "a watch ends with its process");
         let overlap = [ours[0], ("manager/v0", "00:00:02.0", "watches")];
         assert_eq!(gap(log(&overlap), true), Some(0));
+        let elected = log(&[("manager/v0", "23:59:50.0", "leases")]);
+        let restarted = log(&[ours[0], ("manager/v0", "00:00:02.0", "ippools"), ours[1]]);
+        assert_eq!(
+            without_manager(&[elected, restarted], &product, true),
+            Some(11_000),
+            "a killed one that was started again does not lead"
+        );
         assert_eq!(gap(Vec::new(), true), None);
         // A manager without a lease begins with its first request, also to no resource, and with the begin of a watch.
         let go = log(&[("manager/v0", "00:00:04.0", "ippools")]);

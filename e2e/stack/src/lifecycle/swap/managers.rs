@@ -173,6 +173,9 @@ impl Installer<'_> {
             Way::Upgrade => {
                 let [hosts, ..] = all;
                 self.apply(to, &hosts, true)?;
+                if to == Family::Ours {
+                    self.session.type_in(self.stack(), &["clusterctl", "upgrade", "plan"])?;
+                }
                 let version = self.version(to);
                 let infrastructure = format!("capm3-system/metal3:{version}");
                 let addresses = format!("metal3-ipam-system/metal3:{version}");

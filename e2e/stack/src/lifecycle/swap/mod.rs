@@ -259,6 +259,10 @@ impl Suite<'_> {
         }
         let switch = Mark::now(env.stack, env.fleet)?;
         self.installer.switch(to, way)?;
+        if work.is_paused {
+            // A manager looks at each of its hosts once a minute, at the latest.
+            std::thread::sleep(Duration::from_secs(90));
+        }
         let switched = env.fleet.mark()?;
         stage.ended(&work)?;
         self.quiet(switch.audit)?;

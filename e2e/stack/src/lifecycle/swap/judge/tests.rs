@@ -6,7 +6,7 @@ use serde_json::json;
 use super::super::record::{MachineState, Secret};
 use super::*;
 use crate::lifecycle::conflicts;
-use crate::lifecycle::swap::work::{FLASHED, REBUILT};
+use crate::lifecycle::swap::work::{FLASHED, REBUILT, SERVICED};
 use crate::products::machines::NAMESPACE;
 pub(super) use turn::quiet;
 use turn::*;
@@ -69,7 +69,7 @@ type Violation = (&'static str, Box<dyn Fn(&mut Turn)>);
 fn each_invariant_has_a_violation() {
     let [hosts, addresses, _] = products(&GoRelease::for_test());
     let (user, of_addresses) = (hosts.user(), addresses.user());
-    let table: [Violation; 38] = [
+    let table: [Violation; 40] = [
         ("no_product", Box::new(|turn| turn.gaps[1].1 = None)),
         ("no_product", Box::new(|turn| turn.gaps[2].1 = Some(20_001))),
         ("leases_cost", Box::new(|turn| turn.leases.clear())),
@@ -127,6 +127,22 @@ fn each_invariant_has_a_violation() {
                 add(turn, 7, 6, json!({"consumerRef": {"name": "a"}}));
                 add(turn, 7, 15, json!({}));
             }),
+        ),
+        (
+            "no_uid",
+            Box::new(|turn| {
+                let address = |revision, is_deleted| Version {
+                    revision,
+                    is_deleted,
+                    object: json!({"metadata": {"ownerReferences": [{"uid": "not recorded"}]}}),
+                };
+                let versions = vec![address(5, false), address(15, true)];
+                turn.versions.insert(("IPAddress".to_owned(), "a".to_owned()), versions);
+            }),
+        ),
+        (
+            "no_order",
+            Box::new(|turn| turn.orders.extend((0..3).map(|_| order(SERVICED, Verb::Power)))),
         ),
         (
             "no_secret",

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::super::*;
-use crate::lifecycle::swap::record::MachineState;
+use crate::lifecycle::swap::record::{MachineState, Secret};
 use crate::lifecycle::swap::stage::stops;
 use crate::lifecycle::swap::work::{FLASHED, REBUILT, SERVICED};
 use crate::products::machines::NAMESPACE;
