@@ -54,7 +54,26 @@ pub(crate) fn run(folder: &Path, images: &Path, options: &Options) -> Result<boo
     Ok(true)
 }
 
-fn write(folder: &Path, images: &Path, options: &Options) -> Result<Vec<String>> {
+/// Writes what `run` wrote into the folder `from`, if it did, for the same URLs.
+pub(crate) fn again(folder: &Path, images: &Path, from: &Path) -> Result<()> {
+    let path = from.join(MANIFEST);
+    if !path.is_file() {
+        return Ok(());
+    }
+    let documents = documents::parse(&documents::text(&path)?, &path)?;
+    let text = |at: &str| {
+        let mut texts = documents.iter().filter_map(|document| document.value.pointer(at));
+        texts.find_map(Value::as_str).unwrap_or_default()
+    };
+    let archive = text("/spec/platforms/0/uri");
+    let options = Options {
+        url: archive.rsplit_once('/').map_or("", |(url, _)| url).to_owned(),
+        source: text("/spec/homepage").to_owned(),
+    };
+    write(folder, images, &options).map(drop)
+}
+
+pub(crate) fn write(folder: &Path, images: &Path, options: &Options) -> Result<Vec<String>> {
     let (url, source) = (options.url.trim_end_matches('/'), options.source.as_str());
     ensure!(
         url.starts_with("https://"),

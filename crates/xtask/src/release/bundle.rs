@@ -8,16 +8,19 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::files::{files_below, relative};
 use crate::images::{Entry, Written, archive, fits, sha256};
 use crate::trust::installed::{self, Image};
+use crate::trust::sums;
 
 /// Copies the images to a registry, and writes the files with their name there.
 const LOAD: &str = include_str!("load.sh");
 const NAME: &str = "load.sh";
-const SUMS: &str = "SHA256SUMS";
 const PROGRAM: u32 = 0o755;
 const FILE: u32 = 0o644;
 
-/// Writes the archive.
+/// Writes the archive. A signed release with another file is refused: that may be a login of a user.
 pub(crate) fn run(release: &Path, images: &Path, file: &Path) -> Result<bool> {
+    if release.join(sums::FILE).exists() {
+        sums::verify(release)?;
+    }
     let written = Written::read(images)?;
     let script = script(&installed::only(&installed::of(release)?)?, &written)?;
     let mut files: Vec<(String, Vec<u8>)> = vec![(NAME.to_owned(), script.into_bytes())];
@@ -56,11 +59,11 @@ fn script(installed: &Image, written: &Written) -> Result<String> {
 /// The archive of these files, in order, below a folder with the version.
 fn bundle(mut files: Vec<(String, Vec<u8>)>, tag: &str) -> Result<Vec<u8>> {
     files.sort();
-    let sums: String = files
+    let listed: String = files
         .iter()
         .map(|(name, content)| format!("{}  ./{name}\n", sha256(content).trim_start_matches("sha256:")))
         .collect();
-    files.push((SUMS.to_owned(), sums.into_bytes()));
+    files.push((sums::FILE.to_owned(), listed.into_bytes()));
     let named: Vec<(String, u32, Vec<u8>)> = files
         .into_iter()
         .map(|(name, content)| {
@@ -111,6 +114,30 @@ mod tests {
         ] {
             let error = script(&installed(name, digest), &written()).unwrap_err().to_string();
             assert!(error.contains(part), "{name}: {error}");
+        }
+    }
+
+    #[test]
+    fn file_that_a_signed_release_does_not_name_is_not_packed() {
+        let folder = std::env::temp_dir().join(format!("bundle-sums-{}", std::process::id()));
+        let (release, images) = (folder.join("release"), folder.join("images"));
+        fs::create_dir_all(&release).unwrap();
+        let packed = || format!("{:#}", run(&release, &images, &folder.join("one.tar")).unwrap_err());
+        fs::write(release.join("all.yaml"), "image: r/a@sha256:00\n").unwrap();
+        fs::write(release.join("password"), "secret").unwrap();
+        let without_sums = packed();
+        let sums = format!(
+            "{}  ./all.yaml\n",
+            sha256(b"image: r/a@sha256:00\n").trim_start_matches("sha256:")
+        );
+        fs::write(release.join(sums::FILE), sums).unwrap();
+        let refused = packed();
+        fs::remove_file(release.join("password")).unwrap();
+        let as_signed = packed();
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(refused.ends_with("release: ./password is not named"), "{refused}");
+        for next in [without_sums, as_signed] {
+            assert!(next.contains("run `make images` first"), "{next}");
         }
     }
 

@@ -10,7 +10,7 @@ mod cosign;
 pub(crate) mod installed;
 mod provenance;
 mod ready;
-mod sums;
+pub(crate) mod sums;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,7 @@
 //! `release-check`: what keeps the written files from being released.
+//!
+//! All files are written again, from this commit and the layout of the images, and compared: a release has no other bytes and no
+//! further file, such as the login of a user or an archive of an earlier build.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,12 +12,13 @@ use metal3_files::{documents, workspace};
 use metal3_flags::version::version;
 use serde_json::Value;
 
-use super::CHARTS;
+use super::cosign::Kind;
 use super::installed::{self, Installed};
+use super::{CHARTS, sums};
 use crate::images::{NO_SOURCE, Written};
 use crate::release::chart::package;
-use crate::release::{chart, clusterctl};
-use crate::run::git;
+use crate::release::{self, chart, clusterctl};
+use crate::run::{git, next_to};
 use crate::{notices, plugin};
 
 const CHANGES: &str = "CHANGELOG.md";
@@ -48,6 +52,8 @@ struct Facts {
     has_notices: bool,
     /// Archives of the plugin that should be there, and that are.
     archives: (Vec<String>, Vec<String>),
+    /// Files that are not as this commit writes them, in words.
+    others: Vec<String>,
     /// Images in the manifests.
     installed: Installed,
     /// The commit of the release before.
@@ -73,6 +79,7 @@ fn facts(folder: &Path, images: &Path, wanted: &str) -> Result<Facts> {
     let written = Written::read(images)?;
     let previous = previous(&documents::text(&root.join(PREVIOUS.0))?)?;
     let archives = written.architectures.iter().map(|one| plugin::name(&version(), one));
+    let installed = installed::of(folder)?;
     Ok(Facts {
         changed: git(&root, &["status", "--porcelain"])?,
         head: git(&root, &["rev-parse", "HEAD"])?,
@@ -85,7 +92,8 @@ fn facts(folder: &Path, images: &Path, wanted: &str) -> Result<Facts> {
             .err()
             .map(|error| format!("{error:#}")),
         has_notices: fs::read_to_string(folder.join(notices::FILE)).ok() == Some(notices::of(&root)?),
-        installed: installed::of(folder)?,
+        others: others(folder, images, &installed)?,
+        installed,
         definitions: match &previous {
             Some(commit) => changed_definitions(&root, commit)?,
             None => Vec::new(),
@@ -188,6 +196,8 @@ fn of_parts(facts: &Facts) -> Vec<String> {
             wanted.join(", ")
         ));
     }
+    let others = facts.others.iter();
+    problems.extend(others.map(|other| format!("{other}: empty RELEASE and run `make release chart plugin`")));
     problems
 }
 
@@ -272,6 +282,36 @@ fn parts(folder: &Path) -> Result<BTreeMap<String, Vec<String>>> {
         parts.insert(path, versions.filter_map(Value::as_str).map(str::to_owned).collect());
     }
     Ok(parts)
+}
+
+/// Files that are not as this commit writes them for the image that they install. Those that `sbom` and `sign` write again are left out,
+/// and so are all where several images are installed: there is none to write them for.
+fn others(folder: &Path, images: &Path, installed: &Installed) -> Result<Vec<String>> {
+    let mut named = installed.keys();
+    let (Some(image), None) = (named.next(), named.next()) else {
+        return Ok(Vec::new());
+    };
+    let again = next_to(folder, "again");
+    remove(&again)?;
+    let wanted = release::write(&again, image)
+        .and_then(|_| chart::write(&again.join(CHARTS), image))
+        .and_then(|()| plugin::again(&again, images, folder))
+        .and_then(|()| sums::digests(&again));
+    remove(&again)?;
+    let mut found = sums::digests(folder)?;
+    for later in Kind::ALL {
+        found.remove(&format!("./{}", later.file()));
+    }
+    Ok(sums::differences(&wanted?, &found, "is no file of a release"))
+}
+
+fn remove(folder: &Path) -> Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("remove {}", folder.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn entries(folder: &Path) -> Result<Vec<String>> {

@@ -10,7 +10,7 @@ use super::{SIGNATURE, write};
 use crate::files::{files_below, relative};
 use crate::images::sha256;
 
-pub(super) const FILE: &str = "SHA256SUMS";
+pub(crate) const FILE: &str = "SHA256SUMS";
 
 /// Writes the file.
 pub(crate) fn run(folder: &Path) -> Result<bool> {
@@ -33,17 +33,18 @@ pub(super) fn of(folder: &Path) -> Result<String> {
 }
 
 /// Compares a folder with its file; the number of files. The error names what differs.
-pub(super) fn verify(folder: &Path) -> Result<usize> {
+pub(crate) fn verify(folder: &Path) -> Result<usize> {
     let path = folder.join(FILE);
     let text = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
     let named = read(&text)?;
     let found = digests(folder)?;
-    let problems = differences(&named, &found);
+    let problems = differences(&named, &found, "is not named");
     ensure!(problems.is_empty(), "{}: {}", folder.display(), problems.join("; "));
     Ok(found.len())
 }
 
-type Digests = BTreeMap<String, String>;
+/// Files by their names below a folder, with the digest of their content.
+pub(super) type Digests = BTreeMap<String, String>;
 
 fn read(text: &str) -> Result<Digests> {
     let entry = |line: &str| {
@@ -55,19 +56,19 @@ fn read(text: &str) -> Result<Digests> {
         .collect()
 }
 
-fn differences(named: &Digests, found: &Digests) -> Vec<String> {
+/// What differs, in words. `further`: what is said of a file that is found and not named.
+pub(super) fn differences(named: &Digests, found: &Digests, further: &str) -> Vec<String> {
     let of_named = named.iter().filter_map(|(path, digest)| match found.get(path) {
         None => Some(format!("{path} is missing")),
         Some(other) if other != digest => Some(format!("{path} has other bytes")),
         Some(_) => None,
     });
     let added = found.keys().filter(|path| !named.contains_key(*path));
-    of_named
-        .chain(added.map(|path| format!("{path} is not named")))
-        .collect()
+    of_named.chain(added.map(|path| format!("{path} {further}"))).collect()
 }
 
-fn digests(folder: &Path) -> Result<Digests> {
+/// The files of a release, without `SHA256SUMS` and its signature.
+pub(super) fn digests(folder: &Path) -> Result<Digests> {
     let digest = |(name, path): (String, PathBuf)| {
         let content = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
         Ok((name, sha256(&content).trim_start_matches("sha256:").to_owned()))
@@ -102,10 +103,10 @@ mod tests {
         let named = digests(&[("./a", "1"), ("./b", "2"), ("./c", "3")]);
         let found = digests(&[("./a", "1"), ("./b", "9"), ("./d", "4")]);
         assert_eq!(
-            differences(&named, &found),
+            differences(&named, &found, "is not named"),
             ["./b has other bytes", "./c is missing", "./d is not named"]
         );
-        assert!(differences(&named, &named).is_empty());
+        assert!(differences(&named, &named, "is not named").is_empty());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::release;
+use crate::images::stand_in;
 
 type Change = fn(&mut Facts);
 
@@ -39,9 +39,22 @@ fn nothing_keeps_a_complete_release_back() {
     assert_eq!(problems(&named), Vec::<String>::new());
 }
 
+/// Each change, with a part of what is said of it.
+fn each_is_named(cases: &[(&str, Change)]) {
+    for (wanted, change) in cases {
+        let mut facts = ready();
+        change(&mut facts);
+        let found = problems(&facts);
+        assert!(
+            found.iter().any(|problem| problem.contains(wanted)),
+            "{wanted}: {found:?}"
+        );
+    }
+}
+
 #[test]
-fn what_keeps_a_release_back_is_named() {
-    let cases: [(&str, Change); 16] = [
+fn version_and_images_that_keep_a_release_back_are_named() {
+    each_is_named(&[
         ("not committed", |facts| facts.changed = " M README.md".to_owned()),
         ("set CAPM3_PATCH", |facts| "v1.15.0-dev".clone_into(&mut facts.version)),
         ("this is v1.15.0, not v1.14.3", |facts| {
@@ -59,6 +72,12 @@ fn what_keeps_a_release_back_is_named() {
         ("the images were built from bad, and this is c0ffee", |facts| {
             "bad".clone_into(&mut facts.revision);
         }),
+    ]);
+}
+
+#[test]
+fn files_and_changes_that_keep_a_release_back_are_named() {
+    each_is_named(&[
         ("metal3-rs-1.15.0.tgz has other files", |facts| {
             facts.packaged = Some("metal3-rs-1.15.0.tgz has other files than metal3-rs".to_owned());
         }),
@@ -81,6 +100,10 @@ fn what_keeps_a_release_back_is_named() {
                 facts.archives.1.clear();
             },
         ),
+        (
+            "./password is no file of a release: empty RELEASE and run `make release chart plugin`",
+            |facts| facts.others.push("./password is no file of a release".to_owned()),
+        ),
         ("a.yaml installs registry.example/capm3@sha256:ab", |facts| {
             "sha256:cd".clone_into(&mut facts.digest)
         }),
@@ -91,16 +114,7 @@ fn what_keeps_a_release_back_is_named() {
         ("the changed definition `metal3.io_hostclaims`", |facts| {
             facts.definitions.push("metal3.io_hostclaims".to_owned());
         }),
-    ];
-    for (wanted, change) in cases {
-        let mut facts = ready();
-        change(&mut facts);
-        let found = problems(&facts);
-        assert!(
-            found.iter().any(|problem| problem.contains(wanted)),
-            "{wanted}: {found:?}"
-        );
-    }
+    ]);
 }
 
 #[test]
@@ -156,6 +170,50 @@ fn release_before_is_a_commit_or_none_and_else_an_error() {
 fn line_of_the_page_is_read() {
     let page = documents::text(&workspace::root().unwrap().join(PREVIOUS.0)).unwrap();
     previous(&page).unwrap();
+}
+
+/// On disk, with archives of a layout.
+#[test]
+fn each_file_that_this_commit_does_not_write_is_named() {
+    let scratch = std::env::temp_dir().join(format!("metal3-others-{}", std::process::id()));
+    let (folder, images) = (scratch.join("out"), scratch.join("images"));
+    let image = "r.example/a@sha256:ab";
+    stand_in(&images, "program").unwrap();
+    release::write(&folder, image).unwrap();
+    chart::write(&folder.join(CHARTS), image).unwrap();
+    plugin::write(&folder, &images, &plugin::Options::at("https://a.example/b")).unwrap();
+    let found = || others(&folder, &images, &installed(image)).unwrap();
+    for kind in Kind::ALL {
+        fs::write(folder.join(kind.file()), "written by `sign`").unwrap();
+    }
+    assert_eq!(found(), Vec::<String>::new());
+    fs::write(folder.join("password"), "secret").unwrap();
+    fs::remove_file(folder.join("metadata.yaml")).unwrap();
+    let changed = [
+        "cluster-template.yaml",
+        "charts/metal3-rs/templates/deployment.yaml",
+        "monitoring/rules.yaml",
+    ];
+    for name in changed {
+        let text = documents::text(&folder.join(name)).unwrap();
+        fs::write(folder.join(name), text + "\n").unwrap();
+    }
+    let all = found();
+    stand_in(&images, "program of the next commit").unwrap();
+    let of_next_images = found();
+    let is_left = next_to(&folder, "again").exists();
+    fs::remove_dir_all(&scratch).unwrap();
+    let wanted = [
+        "./charts/metal3-rs/templates/deployment.yaml has other bytes",
+        "./cluster-template.yaml has other bytes",
+        "./metadata.yaml is missing",
+        "./monitoring/rules.yaml has other bytes",
+        "./password is no file of a release",
+    ];
+    assert_eq!(all, wanted);
+    let archive = "./kubectl-metal3_v0.0.0_linux_amd64.tar.gz has other bytes".to_owned();
+    assert!(of_next_images.contains(&archive), "{of_next_images:?}");
+    assert!(!is_left, "the files that were written again stay");
 }
 
 #[test]
