@@ -33,11 +33,14 @@ pub(crate) use program::{RELEASED, native, triples};
 pub(crate) use registry::{Registry, copy_layout, is_loopback, push, pushed, read_whole};
 pub(crate) use written::Written;
 
+/// The profile of a release. Images of another one name a revision that is none.
+const DIST: &str = "dist";
+
 /// How the program is built.
 #[derive(Args)]
 pub(crate) struct Compiled {
     /// `dist`, or `dev` to skip optimisation
-    #[arg(long, default_value = "dist")]
+    #[arg(long, default_value = DIST)]
     profile: String,
     /// Folder of the compiler's output
     #[arg(long, env = "CARGO_TARGET_DIR", default_value = "target")]
@@ -180,6 +183,9 @@ fn facts(root: &Path, options: &Options) -> Result<Facts> {
     let mut revision = git(root, &["rev-parse", "HEAD"])?;
     if !git(root, &["status", "--porcelain"])?.is_empty() {
         revision.push_str("-dirty");
+    }
+    if options.compiled.profile != DIST {
+        revision.push_str("-dev");
     }
     let created = match options.epoch {
         Some(seconds) => seconds,

@@ -47,6 +47,27 @@ fn read(layout: &Layout) -> (Value, Vec<(Value, Value)>) {
 }
 
 #[test]
+fn revision_of_a_program_that_is_not_optimised_is_no_commit() {
+    let root = workspace::root().unwrap();
+    let revision = |profile: &str| {
+        let options = Options {
+            compiled: Compiled {
+                profile: profile.to_owned(),
+                target: PathBuf::new(),
+            },
+            architectures: Vec::new(),
+            source: String::new(),
+            epoch: Some(0),
+        };
+        super::facts(&root, &options).unwrap().revision
+    };
+    assert!(!revision("dist").ends_with("-dev"));
+    for profile in ["dev", "release"] {
+        assert_eq!(revision(profile), format!("{}-dev", revision("dist")));
+    }
+}
+
+#[test]
 fn a_layout_depends_on_the_programs_and_facts_alone() {
     assert_eq!(written(&facts()), written(&facts()));
     let changes: [fn(&mut Facts); 4] = [

@@ -16,7 +16,8 @@ pub(crate) struct Written {
     pub(crate) tag: String,
     /// Digest of the index: `sha256:…`.
     pub(crate) digest: String,
-    /// The commit that the images were built from. It ends in `-dirty` if the checkout had changes.
+    /// The commit that the images were built from. It ends in `-dirty` if the checkout had changes, and then in `-dev` if the
+    /// program is not optimised.
     pub(crate) revision: String,
     /// URL of the source.
     pub(crate) source: String,

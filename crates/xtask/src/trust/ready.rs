@@ -21,6 +21,8 @@ use crate::release::{self, chart, clusterctl};
 use crate::run::{git, next_to};
 use crate::{notices, plugin};
 
+/// The architectures of a release, in the order of the layout.
+const ARCHITECTURES: [&str; 2] = ["amd64", "arm64"];
 const CHANGES: &str = "CHANGELOG.md";
 const DEFINITIONS: &str = "manifests/crds";
 /// The line of the page on releases that names the commit of the release before.
@@ -44,6 +46,8 @@ struct Facts {
     digest: String,
     revision: String,
     source: String,
+    /// The architectures of the images.
+    architectures: Vec<String>,
     /// The versions of each part of the folder: what clusterctl finds, the charts, the plugin.
     parts: BTreeMap<String, Vec<String>>,
     /// What is wrong with the archives of the charts.
@@ -103,6 +107,7 @@ fn facts(folder: &Path, images: &Path, wanted: &str) -> Result<Facts> {
         digest: written.digest,
         revision: written.revision,
         source: written.source,
+        architectures: written.architectures,
     })
 }
 
@@ -148,6 +153,13 @@ fn of_images(facts: &Facts) -> Vec<String> {
         problems.push(format!(
             "the images were built from {}, and this is {head}: run `make images`",
             facts.revision
+        ));
+    }
+    if facts.architectures != ARCHITECTURES {
+        problems.push(format!(
+            "the images are for [{}], not for [{}]: run `make images` without ARCHS",
+            facts.architectures.join(", "),
+            ARCHITECTURES.join(", ")
         ));
     }
     if facts.source == NO_SOURCE {

@@ -11,7 +11,7 @@ fn installed(image: &str) -> Installed {
 
 fn ready() -> Facts {
     let parts = ["infrastructure-metal3", "ipam-metal3", "metal3.yaml"];
-    let archives = vec!["kubectl-metal3_v1.15.0_linux_amd64.tar.gz".to_owned()];
+    let archives = ARCHITECTURES.map(|one| plugin::name("v1.15.0", one)).to_vec();
     Facts {
         head: "c0ffee".to_owned(),
         version: "v1.15.0".to_owned(),
@@ -23,6 +23,7 @@ fn ready() -> Facts {
         source: "https://git.example/metal3".to_owned(),
         parts: parts.map(|part| (part.to_owned(), vec!["v1.15.0".to_owned()])).into(),
         archives: (archives.clone(), archives),
+        architectures: ARCHITECTURES.map(str::to_owned).to_vec(),
         has_notices: true,
         installed: installed("registry.example/capm3@sha256:ab"),
         previous: Some("0ddba11".to_owned()),
@@ -68,6 +69,16 @@ fn version_and_images_that_keep_a_release_back_are_named() {
         }),
         ("the images were built from c0ffee-dirty, and this is c0ffee", |facts| {
             facts.revision.push_str("-dirty");
+        }),
+        (
+            "the images were built from c0ffee-dev, and this is c0ffee: run `make images`",
+            |facts| facts.revision.push_str("-dev"),
+        ),
+        ("the images are for [amd64], not for [amd64, arm64]", |facts| {
+            facts.architectures.truncate(1);
+        }),
+        ("the images are for [arm64, amd64], not for [amd64, arm64]", |facts| {
+            facts.architectures.reverse();
         }),
         ("the images were built from bad, and this is c0ffee", |facts| {
             "bad".clone_into(&mut facts.revision);
