@@ -30,7 +30,9 @@ use crate::{notices, sbom};
 pub(crate) use layer::{Entry, archive, compressed, fits};
 pub(crate) use layout::{NO_SOURCE, sha256};
 pub(crate) use program::{RELEASED, native, triples};
-pub(crate) use registry::{Registry, copy_layout, is_loopback, push, pushed, read_whole};
+pub(crate) use registry::{
+    Registry, copy_layout, is_loopback, push, pushed, read_whole, require_same, require_unreleased,
+};
 pub(crate) use written::Written;
 
 /// The profile of a release. Images of another one name a revision that is none.

@@ -9,18 +9,92 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::layout::{Layout, sha256};
+use super::stand_in;
 use super::written::Written;
 use crate::run::{next_to, succeed};
 use crate::tools;
+
+/// The end of a version that is not released.
+const DEVELOPMENT: &str = "-dev";
 
 /// Copies the images of a layout to `REGISTRY/NAME`, and prints the image to install. `is_name_only`: without the copy.
 pub(crate) fn push(folder: &Path, repository: &str, is_name_only: bool) -> Result<bool> {
     let image = match is_name_only {
         true => Written::read(folder)?.at(repository)?,
-        false => pushed(folder, repository)?,
+        false => {
+            require_unreleased(folder, repository)?;
+            pushed(folder, repository)?
+        }
     };
     println!("{image}");
     Ok(true)
+}
+
+/// What a registry has under a tag.
+#[derive(Debug)]
+enum Served {
+    Absent,
+    /// Its digest.
+    Image(String),
+    /// It does not say, for this reason.
+    Unknown(String),
+}
+
+/// Requires that the registry does not have other images of the version of a layout.
+pub(crate) fn require_unreleased(folder: &Path, repository: &str) -> Result<()> {
+    let written = Written::read(folder)?;
+    written.at(repository)?;
+    require_same(&written.tag, &written.digest, repository)
+}
+
+/// Requires that a released version in `HOST/NAME` has this digest, if it is there: who installs it by its tag, or has its
+/// digest, gets the same again. A development version may change.
+pub(crate) fn require_same(tag: &str, digest: &str, repository: &str) -> Result<()> {
+    if tag.ends_with(DEVELOPMENT) {
+        return Ok(());
+    }
+    compare(&format!("{repository}:{tag}"), digest, &served(repository, tag)?)
+}
+
+fn compare(image: &str, digest: &str, served: &Served) -> Result<()> {
+    match served {
+        Served::Image(found) => ensure!(
+            found == digest,
+            "{image} is {found} in the registry, and here {digest}: a released version does not change, raise CAPM3_PATCH"
+        ),
+        Served::Unknown(why) => bail!(
+            "whether {image} was released is not known; log in, and create the repository if there is none: {why}"
+        ),
+        Served::Absent => {}
+    }
+    Ok(())
+}
+
+fn served(repository: &str, tag: &str) -> Result<Served> {
+    tools::install("skopeo", &["skopeo"])?;
+    let verify = format!("--tls-verify={}", !is_loopback(repository));
+    let image = format!("docker://{repository}:{tag}");
+    let output = Command::new("skopeo")
+        .args(["inspect", "--raw", &verify, &image])
+        .output()
+        .context("run skopeo")?;
+    if output.status.success() {
+        return Ok(Served::Image(sha256(&output.stdout)));
+    }
+    let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Ok(if is_absence(&why) {
+        Served::Absent
+    } else {
+        Served::Unknown(why)
+    })
+}
+
+/// Whether skopeo prints that the registry has no such repository or tag. Everything else, such as a refused login, leaves that open.
+fn is_absence(printed: &str) -> bool {
+    let printed = printed.to_lowercase();
+    ["manifest unknown", "name unknown", "not found", "does not exist"]
+        .iter()
+        .any(|words| printed.contains(words))
 }
 
 /// The pushed image by its digest.
@@ -74,11 +148,12 @@ pub(crate) fn is_loopback(repository: &str) -> bool {
         .any(|host| repository.starts_with(host))
 }
 
-/// Pushes the layout to a registry of this machine, copies it back, and requires that `skopeo` rejects a changed byte.
+/// Pushes the layout to a registry of this machine, copies it back, and requires that `skopeo` rejects a changed byte, and that
+/// another image of a released version is not pushed.
 pub(super) fn check(folder: &Path, layout: &Layout) -> Result<()> {
     let data = next_to(folder, "registry");
     let registry = Registry::start(&data)?;
-    let outcome = round(folder, layout, &registry, &data);
+    let outcome = round(folder, layout, &registry, &data).and_then(|()| released(&registry, &data));
     drop(registry);
     fs::remove_dir_all(&data).with_context(|| format!("remove {}", data.display()))?;
     outcome
@@ -115,6 +190,24 @@ fn round(folder: &Path, layout: &Layout, registry: &Registry, data: &Path) -> Re
         Err(_) => println!("a layer with a changed byte is rejected"),
     }
     Ok(())
+}
+
+/// The same image of a version may be pushed again, and another one may not.
+fn released(registry: &Registry, data: &Path) -> Result<()> {
+    let repository = format!("127.0.0.1:{}/metal3/released", registry.port);
+    let [one, other] = ["one", "other"].map(|name| data.join(name));
+    stand_in(&one, "one")?;
+    stand_in(&other, "other")?;
+    push(&one, &repository, false)?;
+    push(&one, &repository, false).context("push the same image again")?;
+    match push(&other, &repository, false) {
+        Ok(_) => bail!("another image of a released version was pushed"),
+        Err(error) if error.to_string().contains("raise CAPM3_PATCH") => {
+            println!("another image of a released version is not pushed");
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// The largest file of a layout: the layer.
@@ -175,5 +268,67 @@ impl Drop for Registry {
     fn drop(&mut self) {
         // It may have ended already.
         let _ended = self.process.kill().and_then(|()| self.process.wait());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn released_version_stays_as_it_is_in_the_registry() {
+        let at =
+            |served: Served| compare("r.example/a:v1.15.0", "sha256:ab", &served).map_err(|error| error.to_string());
+        assert_eq!(at(Served::Absent), Ok(()));
+        assert_eq!(at(Served::Image("sha256:ab".to_owned())), Ok(()));
+        let other = at(Served::Image("sha256:cd".to_owned())).unwrap_err();
+        assert!(
+            other.contains("sha256:cd in the registry, and here sha256:ab") && other.contains("raise CAPM3_PATCH"),
+            "{other}"
+        );
+        let unknown = at(Served::Unknown("unauthorized".to_owned())).unwrap_err();
+        assert!(
+            unknown.contains("is not known") && unknown.ends_with("unauthorized"),
+            "{unknown}"
+        );
+        require_same("v1.15.0-dev", "sha256:ab", "registry.invalid/a").unwrap();
+    }
+
+    #[test]
+    fn only_an_answer_about_the_name_is_an_absence() {
+        for (printed, wanted) in [
+            (
+                "reading manifest v1 in r.example/a: manifest unknown: manifest unknown",
+                true,
+            ),
+            (
+                "reading manifest v1 in r.example/a: name unknown: repository name not known",
+                true,
+            ),
+            (
+                "reading manifest v1 in r.example/a: unknown: artifact a:v1 not found",
+                true,
+            ),
+            (
+                "name unknown: The repository with name 'a' does not exist in the registry",
+                true,
+            ),
+            (
+                "reading manifest v1 in r.example/a: unauthorized: authentication required",
+                false,
+            ),
+            (
+                "reading manifest v1 in r.example/a: denied: requested access is denied",
+                false,
+            ),
+            (
+                "pinging container registry r.example: connect: connection refused",
+                false,
+            ),
+            ("dial tcp: lookup r.example on 192.0.2.53:53: no such host", false),
+            ("", false),
+        ] {
+            assert_eq!(is_absence(printed), wanted, "{printed}");
+        }
     }
 }

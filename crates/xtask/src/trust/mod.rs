@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use self::cosign::{Cosign, Kind};
 use self::provenance::Built;
-use crate::images::{Written, pushed, read_whole};
+use crate::images::{Written, pushed, read_whole, require_unreleased};
 use crate::release::chart::push;
 use crate::run::git;
 pub(crate) use check::{Options, run as check};
@@ -89,6 +89,8 @@ pub(crate) fn sign(release: &Release, images: &Path, origin: &Origin) -> Result<
         image == layout,
         "the manifests install {image}, and the layout is {layout}: run `make release-check`"
     );
+    require_unreleased(images, repository)?;
+    push::require_unreleased(&release.folder.join(CHARTS), repository)?;
     sign_files(release.cosign(), release, (&root, &written.architectures), origin)?;
     pushed(images, repository)?;
     sign_image(release.cosign(), release, &image)?;

@@ -7,15 +7,24 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::package::{self, Package};
-use crate::images::{Registry, copy_layout};
+use crate::images::{Registry, copy_layout, require_same};
 use crate::run::{next_to, succeed};
 
 /// Copies the charts of a folder next to the images in `HOST/PATH/NAME`, and prints each with its digest.
 pub(crate) fn run(folder: &Path, images: &str) -> Result<bool> {
+    require_unreleased(folder, images)?;
     for chart in pushed(folder, images)? {
         println!("oci://{chart}");
     }
     Ok(true)
+}
+
+/// Requires that the registry has no other charts of the versions in a folder: they are installed by their version.
+pub(crate) fn require_unreleased(folder: &Path, images: &str) -> Result<()> {
+    let packages = package::written(folder)?;
+    packages
+        .iter()
+        .try_for_each(|package| require_same(&package.version, &package.digest()?, &package.repository(images)?))
 }
 
 /// The pushed charts by their digests.
