@@ -25,6 +25,17 @@ pub(crate) struct Image {
 }
 
 impl Image {
+    /// Requires that a registry, if one is named, is that of the manifests: users pull from there what is signed.
+    pub(crate) fn require_at(&self, registry: &str) -> Result<()> {
+        ensure!(
+            self.repository(registry) == self.repository,
+            "the manifests install from {}, not from REGISTRY={registry}: write them for that registry, or leave REGISTRY out. A mirror \
+             is for verification alone",
+            self.repository
+        );
+        Ok(())
+    }
+
     /// Registry and name: those of a mirror, if there is one.
     pub(crate) fn repository<'a>(&'a self, mirror: &'a str) -> &'a str {
         if mirror.is_empty() { &self.repository } else { mirror }
@@ -168,6 +179,20 @@ mod tests {
         let image = only(&installed(&[&format!("r.example/a@{DIGEST}")])).unwrap();
         assert_eq!(image.at(""), format!("r.example/a@{DIGEST}"));
         assert_eq!(image.at("mirror.example/b"), format!("mirror.example/b@{DIGEST}"));
+    }
+
+    #[test]
+    fn only_the_registry_of_the_manifests_is_signed_in() {
+        let image = only(&installed(&[&format!("r.example/a@{DIGEST}")])).unwrap();
+        image.require_at("").unwrap();
+        image.require_at("r.example/a").unwrap();
+        for other in ["mirror.example/a", "r.example/b", "r.example/a/"] {
+            let error = image.require_at(other).unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("install from r.example/a, not from REGISTRY={other}")),
+                "{error}"
+            );
+        }
     }
 
     #[test]

@@ -38,7 +38,7 @@ const SIGNATURE: &str = "SHA256SUMS.sig";
 pub(crate) struct Release {
     /// Folder of the release
     folder: PathBuf,
-    /// `HOST/NAME` of a registry that has a copy of the image; by default that of the manifests
+    /// `HOST/NAME` of a registry that has a copy of the image, for verification alone; by default that of the manifests
     #[arg(long, default_value = "")]
     registry: String,
     /// The program `cosign`
@@ -81,8 +81,8 @@ pub(crate) fn sign(release: &Release, images: &Path, origin: &Origin) -> Result<
         "set SOURCE to the URL of the source, and BUILDER to one that names who builds"
     );
     let installed = installed::only(&installed::of(&release.folder)?)?;
-    let image = installed.at(&release.registry);
-    let repository = installed.repository(&release.registry);
+    installed.require_at(&release.registry)?;
+    let (image, repository) = (installed.at(""), installed.repository(""));
     let written = Written::read(images)?;
     let layout = written.at(repository)?;
     ensure!(
