@@ -65,6 +65,9 @@ pub(crate) struct Options {
     epoch: Option<u64>,
 }
 
+/// The program of an architecture.
+type Program = (&'static Architecture, Vec<u8>);
+
 /// Builds the program of one architecture and prints its path.
 pub(crate) fn program(name: &str, compiled: &Compiled) -> Result<bool> {
     let root = workspace::root()?;
@@ -158,12 +161,36 @@ fn layout_of(root: &Path, target: &Path, options: &Options) -> Result<Option<Lay
         profile: &options.compiled.profile,
         features: &program::RELEASED,
     };
+    let (programs, facts) = of_one_commit(root, options, || programs(&build, &options.architectures))?;
+    let Some(programs) = programs else {
+        return Ok(None);
+    };
+    Layout::of(&programs, &notices::of(root)?, &facts).map(Some)
+}
+
+/// What a build returns, and the facts of the checkout, which has the same commit after it as before: sources of another commit
+/// would be in images that name this one.
+fn of_one_commit<T>(root: &Path, options: &Options, build: impl FnOnce() -> Result<T>) -> Result<(T, Facts)> {
+    let before = facts(root, options)?;
+    let built = build()?;
+    let after = facts(root, options)?;
+    ensure!(
+        after.revision == before.revision,
+        "the checkout changed during the build, from {} to {}: build again",
+        before.revision,
+        after.revision
+    );
+    Ok((built, after))
+}
+
+/// The programs of all architectures. `None` when one cannot be built, with the reason printed.
+fn programs(build: &Build<'_>, names: &[String]) -> Result<Option<Vec<Program>>> {
     let (mut programs, mut missing) = (Vec::new(), 0);
-    for name in &options.architectures {
+    for name in names {
         let architecture = architecture(name)?;
         match build
             .program(architecture)
-            .and_then(|path| audit::embed(&path, architecture, &sbom::audited(root, architecture.triple)?))
+            .and_then(|path| audit::embed(&path, architecture, &sbom::audited(build.root, architecture.triple)?))
             .and_then(|path| program::read(&path, architecture))
         {
             Ok(program) => programs.push((architecture, program)),
@@ -177,7 +204,7 @@ fn layout_of(root: &Path, target: &Path, options: &Options) -> Result<Option<Lay
         eprintln!("no image is written. ARCHS=amd64 leaves the other architecture out");
         return Ok(None);
     }
-    Layout::of(&programs, &notices::of(root)?, &facts(root, options)?).map(Some)
+    Ok(Some(programs))
 }
 
 /// Version, commit and time of a checkout.

@@ -46,21 +46,55 @@ fn read(layout: &Layout) -> (Value, Vec<(Value, Value)>) {
     (index, images)
 }
 
+fn options(profile: &str) -> Options {
+    Options {
+        compiled: Compiled {
+            profile: profile.to_owned(),
+            target: PathBuf::new(),
+        },
+        architectures: Vec::new(),
+        source: String::new(),
+        epoch: Some(0),
+    }
+}
+
+#[test]
+fn checkout_that_changes_during_a_build_is_not_its_source() {
+    let checkout = std::env::temp_dir().join(format!("metal3-during-{}", std::process::id()));
+    fs::create_dir_all(&checkout).unwrap();
+    let git = |words: &[&str]| {
+        let author = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
+        let mut git = Command::new("git");
+        succeed(git.arg("-C").arg(&checkout).args(author).args(words)).map(drop)
+    };
+    let commit = || git(&["commit", "--quiet", "--allow-empty", "--message=a"]);
+    git(&["init", "--quiet"]).unwrap();
+    commit().unwrap();
+    let built = |build: &dyn Fn() -> Result<()>| {
+        let built = of_one_commit(&checkout, &options("dist"), build);
+        built
+            .map(|((), facts)| facts.revision)
+            .map_err(|error| error.to_string())
+    };
+    let head = crate::run::git(&checkout, &["rev-parse", "HEAD"]).unwrap();
+    let unchanged = built(&|| Ok(()));
+    let new_commit = built(&commit);
+    let new_file = built(&|| Ok(fs::write(checkout.join("file"), "")?));
+    fs::remove_dir_all(&checkout).unwrap();
+    assert_eq!(unchanged, Ok(head.clone()));
+    for changed in [new_commit, new_file] {
+        let error = changed.unwrap_err();
+        assert!(
+            error.starts_with("the checkout changed during the build, from "),
+            "{error}"
+        );
+    }
+}
+
 #[test]
 fn revision_of_a_program_that_is_not_optimised_is_no_commit() {
     let root = workspace::root().unwrap();
-    let revision = |profile: &str| {
-        let options = Options {
-            compiled: Compiled {
-                profile: profile.to_owned(),
-                target: PathBuf::new(),
-            },
-            architectures: Vec::new(),
-            source: String::new(),
-            epoch: Some(0),
-        };
-        super::facts(&root, &options).unwrap().revision
-    };
+    let revision = |profile: &str| super::facts(&root, &options(profile)).unwrap().revision;
     assert!(!revision("dist").ends_with("-dev"));
     for profile in ["dev", "release"] {
         assert_eq!(revision(profile), format!("{}-dev", revision("dist")));
