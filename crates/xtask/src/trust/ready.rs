@@ -27,7 +27,9 @@ const CHANGES: &str = "CHANGELOG.md";
 const DEFINITIONS: &str = "manifests/crds";
 /// The line of the page on releases that names the commit of the release before.
 const PREVIOUS: (&str, &str) = ("docs/releasing.md", "Previous release: ");
-/// What that line says before there is a release.
+/// The line of the commit whose program is upgraded and rolled back, in the same page: that of the release before, once there is one.
+const UPGRADED: &str = "Upgraded from: ";
+/// What the first line says before there is a release.
 const NONE_YET: &str = "none yet";
 
 /// What is compared.
@@ -62,6 +64,8 @@ struct Facts {
     installed: Installed,
     /// The commit of the release before.
     previous: Option<String>,
+    /// The commit from which a test upgrades.
+    upgraded: Option<String>,
     /// Definitions that changed since the release before.
     definitions: Vec<String>,
 }
@@ -81,7 +85,8 @@ pub(crate) fn run(folder: &Path, images: &Path, wanted: &str) -> Result<bool> {
 fn facts(folder: &Path, images: &Path, wanted: &str) -> Result<Facts> {
     let root = workspace::root()?;
     let written = Written::read(images)?;
-    let previous = previous(&documents::text(&root.join(PREVIOUS.0))?)?;
+    let page = documents::text(&root.join(PREVIOUS.0))?;
+    let previous = commit(&page, PREVIOUS.1)?;
     let archives = written.architectures.iter().map(|one| plugin::name(&version(), one));
     let installed = installed::of(folder)?;
     Ok(Facts {
@@ -103,6 +108,7 @@ fn facts(folder: &Path, images: &Path, wanted: &str) -> Result<Facts> {
             None => Vec::new(),
         },
         previous,
+        upgraded: commit(&page, UPGRADED)?,
         tag: written.tag,
         digest: written.digest,
         revision: written.revision,
@@ -227,6 +233,19 @@ fn of_changes(facts: &Facts) -> Vec<String> {
             PREVIOUS.0, PREVIOUS.1
         ));
     }
+    if let Some(previous) = &facts.previous
+        && !facts
+            .upgraded
+            .as_deref()
+            .is_some_and(|upgraded| is_same(upgraded, previous))
+    {
+        problems.push(format!(
+            "{} says `{}{previous}`, and `{UPGRADED}{}`: write the commit of the release before there, too, so that `make e2e-previous` upgrades from it",
+            PREVIOUS.0,
+            PREVIOUS.1,
+            facts.upgraded.as_deref().unwrap_or(NONE_YET)
+        ));
+    }
     for definition in &facts.definitions {
         if !section.unwrap_or_default().contains(&format!("`{definition}`")) {
             problems.push(format!("{CHANGES} does not name the changed definition `{definition}`"));
@@ -251,9 +270,14 @@ fn section<'a>(changelog: &'a str, version: &str) -> Option<&'a str> {
     sections(changelog).find_map(|(title, text)| (title == version).then_some(text))
 }
 
-/// The commit of the release before. `None`: the page says that there is none.
-fn previous(page: &str) -> Result<Option<String>> {
-    let (path, start) = PREVIOUS;
+/// Whether two names, of which either may be shortened, are those of one commit.
+fn is_same(one: &str, other: &str) -> bool {
+    one.starts_with(other) || other.starts_with(one)
+}
+
+/// The commit in the line that begins like this. `None`: the page says that there is none.
+fn commit(page: &str, start: &str) -> Result<Option<String>> {
+    let path = PREVIOUS.0;
     let line = page.lines().find_map(|line| line.strip_prefix(start));
     let line = line.with_context(|| format!("{path} has no line `{start}`"))?.trim();
     if line == NONE_YET {
@@ -269,11 +293,13 @@ fn previous(page: &str) -> Result<Option<String>> {
 
 fn changed_definitions(root: &Path, commit: &str) -> Result<Vec<String>> {
     let changed = git(root, &["diff", "--name-only", commit, "--", DEFINITIONS])?;
-    let names = changed.lines().filter_map(|path| path.rsplit('/').next());
-    Ok(names
-        .filter_map(|name| name.strip_suffix(".yaml"))
-        .map(str::to_owned)
-        .collect())
+    Ok(changed.lines().filter_map(definition).map(str::to_owned).collect())
+}
+
+/// The definition in a file. The list of the files is none.
+fn definition(path: &str) -> Option<&str> {
+    let name = path.rsplit('/').next()?.strip_suffix(".yaml")?;
+    (name != "kustomization").then_some(name)
 }
 
 /// The versions of each part of a release. A part that is missing has none.

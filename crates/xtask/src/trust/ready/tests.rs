@@ -27,6 +27,7 @@ fn ready() -> Facts {
         has_notices: true,
         installed: installed("registry.example/capm3@sha256:ab"),
         previous: Some("0ddba11".to_owned()),
+        upgraded: Some("0ddba11c".to_owned()),
         definitions: vec!["metal3.io_baremetalhosts".to_owned()],
         ..Facts::default()
     }
@@ -122,6 +123,11 @@ fn files_and_changes_that_keep_a_release_back_are_named() {
         ("CHANGELOG.md has v1.14.9, and docs/releasing.md says", |facts| {
             facts.previous = None;
         }),
+        (
+            "says `Previous release: 0ddba11`, and `Upgraded from: 415b2030`: write",
+            |facts| facts.upgraded = Some("415b2030".to_owned()),
+        ),
+        ("and `Upgraded from: none yet`: write", |facts| facts.upgraded = None),
         ("the changed definition `metal3.io_hostclaims`", |facts| {
             facts.definitions.push("metal3.io_hostclaims".to_owned());
         }),
@@ -158,8 +164,19 @@ fn first_release_has_none_before_it() {
 }
 
 #[test]
+fn definition_is_a_file_of_its_own() {
+    for (path, wanted) in [
+        ("manifests/crds/metal3.io_hostclaims.yaml", Some("metal3.io_hostclaims")),
+        ("manifests/crds/kustomization.yaml", None),
+        ("manifests/crds/README.md", None),
+    ] {
+        assert_eq!(definition(path), wanted, "{path}");
+    }
+}
+
+#[test]
 fn release_before_is_a_commit_or_none_and_else_an_error() {
-    let read = |line: &str| previous(&format!("a\n{line}\nb\n"));
+    let read = |line: &str| commit(&format!("a\n{line}\nb\n"), PREVIOUS.1);
     assert_eq!(
         read("Previous release: `c0ffee12`").unwrap().as_deref(),
         Some("c0ffee12")
@@ -178,9 +195,10 @@ fn release_before_is_a_commit_or_none_and_else_an_error() {
 }
 
 #[test]
-fn line_of_the_page_is_read() {
+fn lines_of_the_page_are_read() {
     let page = documents::text(&workspace::root().unwrap().join(PREVIOUS.0)).unwrap();
-    previous(&page).unwrap();
+    commit(&page, PREVIOUS.1).unwrap();
+    assert!(commit(&page, UPGRADED).unwrap().is_some());
 }
 
 /// On disk, with archives of a layout.
