@@ -9,11 +9,12 @@ import { tick } from "./time.js";
 import { Clusters, Cluster } from "./cluster.js";
 import { Fleet } from "./fleet.js";
 import { Host } from "./host.js";
+import { FleetMap } from "./map.js";
 import { Pools } from "./pools.js";
 import { Waits } from "./waits.js";
 
-const VIEWS = { fleet: Fleet, host: Host, cluster: Cluster, clusters: Clusters, pools: Pools, waits: Waits };
-const TITLES = { fleet: "Fleet", host: "Host", cluster: "Cluster", clusters: "Clusters", pools: "Pools", waits: "Waits" };
+const VIEWS = { fleet: Fleet, map: FleetMap, host: Host, cluster: Cluster, clusters: Clusters, pools: Pools, waits: Waits };
+const TITLES = { fleet: "Fleet", map: "Map", host: "Host", cluster: "Cluster", clusters: "Clusters", pools: "Pools", waits: "Waits" };
 // Views that belong to an entry of the navigation.
 const ENTRY = { host: "fleet", cluster: "clusters" };
 

@@ -4,7 +4,7 @@ import { toCluster, toHost } from "./address.js";
 import { el } from "./dom.js";
 import { seconds, since } from "./time.js";
 
-const SIGNS = { user: "●", hardware: "▲", system: "◌", nothing: "✓", unknown: "?" };
+export const SIGNS = { user: "●", hardware: "▲", system: "◌", nothing: "✓", unknown: "?" };
 export const WHO = ["user", "hardware", "unknown", "system", "nothing"];
 const TITLES = {
   user: "a user has to act",

@@ -15,6 +15,14 @@ export function el(name, attributes = {}, ...children) {
   return element;
 }
 
+// A part of a picture, in the language of the empty one that the page has.
+export function svg(name, attributes = {}, ...children) {
+  const element = document.createElementNS(document.getElementById("picture").namespaceURI, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  add(element, children);
+  return element;
+}
+
 function add(element, children) {
   for (const child of children.flat()) {
     if (child === undefined || child === null || child === false || child === "") continue;

@@ -1,17 +1,16 @@
 // The fleet: how many hosts are in which state, who has to act, and the hosts themselves.
 
 import { read, replace, toHost } from "./address.js";
-import { WHO, sign, whoTitle } from "./chain.js";
+import { WHO, sign } from "./chain.js";
+import { Counts, count, segments } from "./counts.js";
 import { el, fill, say } from "./dom.js";
-import { compile, fields, parts, quoted, toggled, whoOf } from "./filter.js";
+import { compile, fields, whoOf } from "./filter.js";
+import { groupOf, offer, split } from "./groups.js";
 import { List } from "./list.js";
 import { fleet, onBatch } from "./server.js";
 import { since } from "./time.js";
 
 const SORTS = { name: "name", who: "who acts", since: "longest in its state" };
-// Groups that are no labels.
-const GROUPS = { state: (row) => row.state, cluster: (row) => row.cluster, namespace: (row) => row.namespace, vendor: (row) => row.vendor, model: (row) => row.model };
-
 const byName = (a, b) => (a.namespace < b.namespace ? -1 : a.namespace > b.namespace ? 1 : a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 const COMPARE = {
   name: byName,
@@ -19,18 +18,10 @@ const COMPARE = {
   since: (a, b) => ((a.since ?? "~") < (b.since ?? "~") ? -1 : (a.since ?? "~") > (b.since ?? "~") ? 1 : byName(a, b)),
 };
 
-function counts(rows, of) {
-  const found = new Map();
-  for (const row of rows) found.set(of(row), (found.get(of(row)) ?? 0) + 1);
-  return found;
-}
-
 export class Fleet {
   constructor(main, values) {
     this.values = values;
-    this.bar = el("div", { class: "bar", role: "img" });
-    this.who = el("div", { class: "chips", role: "group", "aria-label": "Who has to act" });
-    this.states = el("div", { class: "chips states", role: "group", "aria-label": "State" });
+    this.counts = new Counts((text) => this.filter(text));
     this.total = el("span", { class: "total", role: "status", "aria-live": "polite" });
     this.input = el("input", {
       type: "search", placeholder: "Filter: words, state:available, rack=a1, -who:nothing", value: values.q ?? "", autocomplete: "off", spellcheck: "false",
@@ -43,7 +34,7 @@ export class Fleet {
     this.list = new List("Hosts", (item) => this.row(item));
     const heads = ["Host", "State", "Waits for", "Consumer", "BMC", "For"].map((text) => el("span", {}, text));
     fill(main,
-      el("section", { class: "summary", "aria-label": "Summary" }, el("h1", {}, "Fleet ", this.total), this.bar, this.who, this.states),
+      el("section", { class: "summary", "aria-label": "Summary" }, el("h1", {}, "Fleet ", this.total), this.counts.elements),
       el("section", { class: "tools" }, this.input, this.group, this.sort),
       el("div", { class: "heads", "aria-hidden": "true" }, heads),
       this.list.element);
@@ -74,7 +65,7 @@ export class Fleet {
     const rows = q ? all.filter(compile(q)) : all;
     const text = rows.length === all.length ? `${all.length.toLocaleString("en")} hosts` : `${rows.length.toLocaleString("en")} of ${all.length.toLocaleString("en")} hosts`;
     say(this.total, fleet.isRead ? text : "reading …");
-    this.summarize(rows, q);
+    this.counts.set(rows, q);
     this.list.set(this.grouped(rows), (item) => (item.isGroup ? `group ${item.name}` : `${item.namespace}/${item.name}`));
     document.body.dataset.drawn = String(fleet.version);
   }
@@ -87,58 +78,15 @@ export class Fleet {
       const rows = [...fleet.rows.values()].sort(COMPARE[sort] ?? byName);
       this.known = { version, sort, rows };
       this.isWide = new Set(rows.map((row) => row.namespace)).size > 1;
-      this.groups(rows);
+      offer(this.group, rows, { wanted: this.values.group, without: "no groups", by: "group by" });
     }
     return this.known.rows;
   }
 
-  summarize(rows, q) {
-    const who = counts(rows, whoOf);
-    const states = [...counts(rows, (row) => row.state || "none")].sort((a, b) => b[1] - a[1]);
-    fill(this.bar, WHO.filter((one) => who.has(one)).map((one) => {
-      const part = el("span", { class: one, title: `${who.get(one)}: ${whoTitle(one)}` });
-      part.style.flexGrow = who.get(one);
-      return part;
-    }));
-    this.bar.setAttribute("aria-label", WHO.filter((one) => who.has(one)).map((one) => `${who.get(one)} ${whoTitle(one)}`).join(", "));
-    const isIn = (part) => parts(q).includes(part);
-    fill(this.who, WHO.filter((one) => who.has(one) || isIn(`who:${one}`)).map((one) => this.chip(`who:${one}`, isIn, one, [sign(one), el("b", {}, (who.get(one) ?? 0).toLocaleString("en")), whoTitle(one)])));
-    fill(this.states, states.map(([state, count]) => {
-      const part = `state:${quoted(state === "none" ? "" : state)}`;
-      return this.chip(part, isIn, "", [el("b", {}, count.toLocaleString("en")), state]);
-    }));
-  }
-
-  chip(part, isIn, kind, content) {
-    return el("button", { type: "button", class: `chip ${kind}`, "aria-pressed": String(isIn(part)), onclick: () => this.filter(toggled(this.values.q ?? "", part)) }, content);
-  }
-
-  // Labels that not every host has differently: those by which a fleet is grouped.
-  groups(all) {
-    const labels = new Map();
-    for (const row of all.slice(0, 2000)) for (const name of Object.keys(row.labels)) labels.set(name, (labels.get(name) ?? 0) + 1);
-    const names = [...labels.keys()].sort().slice(0, 100);
-    const wanted = this.values.group ?? "";
-    const text = JSON.stringify([names, wanted]);
-    if (this.group.dataset.names === text) return;
-    this.group.dataset.names = text;
-    const option = (value, shown) => el("option", { value, selected: value === wanted }, shown);
-    if (wanted.startsWith("label:") && !labels.has(wanted.slice(6))) names.unshift(wanted.slice(6));
-    fill(this.group, option("", "no groups"), Object.keys(GROUPS).map((name) => option(name, `group by ${name}`)), names.map((name) => option(`label:${name}`, `group by label ${name}`)));
-  }
-
   grouped(rows) {
-    const group = this.values.group;
-    const of = GROUPS[group] ?? (group?.startsWith("label:") && ((row) => row.labels[group.slice(6)]));
+    const of = groupOf(this.values.group);
     if (!of) return rows;
-    const groups = new Map();
-    for (const row of rows) {
-      const name = of(row) || "none";
-      if (!groups.has(name)) groups.set(name, []);
-      groups.get(name).push(row);
-    }
-    const names = [...groups.keys()].sort((a, b) => (a === "none") - (b === "none") || a.localeCompare(b, "en", { numeric: true }));
-    return names.flatMap((name) => [{ isGroup: true, name, rows: groups.get(name) }, ...groups.get(name)]);
+    return split(rows, of).flatMap(([name, own]) => [{ isGroup: true, name, rows: own }, ...own]);
   }
 
   row(item) {
@@ -158,12 +106,7 @@ export class Fleet {
   }
 
   head(group) {
-    const who = counts(group.rows, whoOf);
-    const bar = el("span", { class: "bar small" }, WHO.filter((one) => who.has(one)).map((one) => {
-      const part = el("span", { class: one, title: `${who.get(one)} ${whoTitle(one)}` });
-      part.style.flexGrow = who.get(one);
-      return part;
-    }));
+    const bar = el("span", { class: "bar small" }, segments(count(group.rows, whoOf)));
     return el("div", { class: "row group", role: "row" }, el("span", { role: "gridcell" }, el("b", {}, group.name), ` ${group.rows.length.toLocaleString("en")}`), bar);
   }
 }

@@ -2,6 +2,7 @@
 
 mod actions;
 mod browser;
+mod map;
 mod quick;
 mod views;
 mod world;

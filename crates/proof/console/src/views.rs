@@ -11,6 +11,7 @@ use tokio::runtime::Runtime;
 use crate::actions;
 use crate::browser::Browser;
 use crate::checked;
+use crate::map;
 use crate::world::{console_of, mend, sandbox};
 
 const WIDE: (u32, u32) = (1280, 800);
@@ -45,6 +46,7 @@ pub(crate) fn check(runtime: &Runtime, browser: &mut Browser, pictures: Option<&
     picture(browser, pictures, "console-waits.png")?;
     sizes(browser, &open)?;
     keyboard(browser, &open)?;
+    map::check(browser, &open)?;
     cure(runtime, browser, &world, &open)?;
     actions::check(runtime, browser, &world, &open)?;
     loss(runtime, browser, &world, open)
@@ -177,6 +179,7 @@ fn others(browser: &mut Browser) -> Result<()> {
 fn sizes(browser: &mut Browser, console: &Console) -> Result<()> {
     let views = [
         "view=fleet",
+        "view=map&by=label%3Azone&then=label%3Arack",
         "view=host&namespace=default&name=host-1",
         "view=cluster&namespace=default&name=demo",
         "view=pools",
