@@ -62,7 +62,7 @@ export class Host extends Document {
           card("What you can do", this.actions(host)),
           card("Simulated machine", this.lab(host)))),
       host.yaml && el("details", { class: "card yaml" }, el("summary", {}, "Object as YAML"),
-        el("p", { class: "quiet" }, "Without managedFields, logins and queries of URLs."), el("pre", { tabindex: "0" }, host.yaml)));
+        el("p", { class: "quiet" }, "Without managedFields, logins and queries of URLs."), el("pre", { tabindex: "0", role: "region", "aria-label": "YAML" }, host.yaml)));
   }
 
   head({ name, namespace, row, text, explanation }) {
@@ -129,7 +129,7 @@ export class Host extends Document {
       this.said = answer;
       this.look();
     };
-    const row = (head, consequence, command) => [el("dt", {}, head, el("small", {}, consequence)), command && el("dd", {}, el("code", { tabindex: "0" }, command))];
+    const row = (head, consequence, command) => [el("dt", {}, head, el("small", {}, consequence)), command && el("dd", {}, el("code", { tabindex: "0", role: "group", "aria-label": command }, command))];
     const rows = (host.actions ?? []).map((one) => row(may ? button(host, one, done) : one.what, one.consequence, one.command));
     return [
       this.said.text && el("p", { class: this.said.done ? "notice" : "notice failed", role: "status" }, this.said.text),

@@ -242,25 +242,20 @@ impl Browser {
         Ok(())
     }
 
-    /// Roles and names of the accessibility tree that have this role.
-    pub(crate) fn names_of(&mut self, role: &str) -> Result<Vec<String>> {
+    /// The nodes of the accessibility tree that a screen reader meets.
+    pub(crate) fn tree(&mut self) -> Result<Vec<Value>> {
         let tree = self.call("Accessibility.getFullAXTree", json!({}))?;
-        let nodes = tree
-            .pointer("/nodes")
-            .and_then(Value::as_array)
-            .cloned()
-            .unwrap_or_default();
-        let own = nodes
-            .iter()
-            .filter(|node| node.pointer("/role/value").and_then(Value::as_str) == Some(role));
-        let own = own.filter(|node| node.pointer("/ignored").and_then(Value::as_bool) != Some(true));
-        let name = |node: &Value| {
-            node.pointer("/name/value")
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
-        Ok(own.map(name).collect())
+        let nodes = tree.pointer("/nodes").and_then(Value::as_array);
+        let is_met = |node: &&Value| node.pointer("/ignored").and_then(Value::as_bool) != Some(true);
+        Ok(nodes.into_iter().flatten().filter(is_met).cloned().collect())
+    }
+
+    /// The names of those that have this role.
+    pub(crate) fn names_of(&mut self, role: &str) -> Result<Vec<String>> {
+        let text = |node: &Value, at: &str| node.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let nodes = self.tree()?;
+        let own = nodes.iter().filter(|node| text(node, "/role/value") == role);
+        Ok(own.map(|node| text(node, "/name/value")).collect())
     }
 }
 

@@ -1,5 +1,6 @@
 //! `console-test`: the console in a real browser. Each check prints a line; the first that fails ends the run.
 
+mod accessible;
 mod actions;
 mod browser;
 mod map;

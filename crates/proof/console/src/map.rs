@@ -22,7 +22,10 @@ pub(crate) fn check(browser: &mut Browser, console: &Console) -> Result<()> {
 
 fn groups(browser: &mut Browser) -> Result<()> {
     // Racks are small places, so that they come first.
-    browser.until("a group for each rack", "document.querySelectorAll('.rack').length === 3")?;
+    browser.until(
+        "a group for each rack",
+        "document.querySelectorAll('.rack').length === 3",
+    )?;
     browser.until(
         "colour and sign of who has to act",
         &format!("{BROKEN}.classList.contains('hardware') && {BROKEN}.textContent === '▲'"),
@@ -89,7 +92,9 @@ fn keyboard(browser: &mut Browser, map: &str) -> Result<()> {
 fn charts(browser: &mut Browser, map: &str) -> Result<()> {
     browser.open(map)?;
     browser.until("the bars", "document.querySelectorAll('.measure').length > 0")?;
-    browser.value("[...document.querySelectorAll('.measure')].find((one) => one.innerText.includes('registering')).click()")?;
+    browser.value(
+        "[...document.querySelectorAll('.measure')].find((one) => one.innerText.includes('registering')).click()",
+    )?;
     browser.until(
         "a bar filters",
         "location.search.includes('state%3Aregistering') && document.querySelectorAll('.square').length === 1",
