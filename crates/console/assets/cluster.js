@@ -20,9 +20,9 @@ export class Clusters extends Document {
 
   show({ clusters }) {
     fill(this.main, el("h1", {}, "Clusters ", el("span", { class: "total" }, String(clusters.length))),
-      clusters.length ? clusters.map((one) => el("article", { class: `wait ${whoOf(one)}` },
+      clusters.length ? clusters.map((value) => this.part(`${value.namespace}/${value.name}`, value, (one) => el("article", { class: `wait ${whoOf(one)}` },
         el("p", { class: "link-head" }, sign(whoOf(one)), el("a", { href: toCluster(one.namespace, one.name) }, one.name), el("small", {}, one.namespace), lasting(one.since)),
-        el("p", { class: "link-title" }, one.text, one.why && one.result !== "ready" && el("span", { class: "quiet" }, ` ${one.cause}: ${one.why}`)))) : el("p", { class: "quiet" }, "There is no Cluster here."));
+        el("p", { class: "link-title" }, one.text, one.why && one.result !== "ready" && el("span", { class: "quiet" }, ` ${one.cause}: ${one.why}`))))) : el("p", { class: "quiet" }, "There is no Cluster here."));
   }
 }
 

@@ -12,6 +12,7 @@ export class Document {
     this.main = main;
     this.read = read;
     this.isOpen = true;
+    this.parts = new Map();
     fill(main, el("p", { class: "quiet" }, "Reading …"));
     this.stop = onBatch((change) => this.concerns(change) && this.later());
     this.load();
@@ -50,13 +51,24 @@ export class Document {
     if (this.isOpen && this.isDue) this.later();
   }
 
+  // The element of a part, which is made again only if its value differs.
+  part(key, value, make) {
+    const text = JSON.stringify(value);
+    const known = this.parts.get(key);
+    const part = known?.text === text ? known : { text, element: make(value) };
+    this.next.set(key, part);
+    return part.element;
+  }
+
   // Draws without losing what is open, and the place of the focus.
   keep(draw) {
     const all = [...this.main.querySelectorAll("details")];
     const open = new Map(all.map((one) => [one.querySelector("summary")?.textContent, one.open]));
     const focused = document.activeElement?.getAttribute?.("href");
     const action = document.activeElement?.dataset?.action;
+    this.next = new Map();
     draw();
+    this.parts = this.next;
     for (const one of this.main.querySelectorAll("details")) {
       const was = open.get(one.querySelector("summary")?.textContent);
       if (was !== undefined) one.open = was;

@@ -40,3 +40,24 @@ export function fill(element, ...children) {
 export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
+
+// Content that is made once the browser has nothing else to do, so that a search of the page finds it.
+const due = [];
+function work(deadline) {
+  while (due.length && deadline.timeRemaining() > 2) due.shift()();
+  if (due.length) requestIdleCallback(work);
+}
+
+// A part that is folded at first. `content` returns its elements, when it is opened or later.
+export function folded(summary, content) {
+  let isMade = false;
+  const make = () => {
+    if (isMade) return;
+    isMade = true;
+    add(element, [content()]);
+  };
+  const element = el("details", { ontoggle: make }, el("summary", {}, summary));
+  if (!due.length) requestIdleCallback(work);
+  due.push(() => element.isConnected && make());
+  return element;
+}

@@ -34,6 +34,19 @@ export function parts(text) {
   return text.match(/-?(?:[^\s"]+"[^"]*"?|"[^"]*"?|[^\s"]+)+/g) ?? [];
 }
 
+// Full text is searched in this. It is put together once a word is looked for.
+function wordsOf(row) {
+  row.words ??= words(row);
+  return row.words;
+}
+
+function words(row) {
+  const labels = Object.entries(row.labels ?? {}).map(([name, value]) => `${name}=${value}`);
+  const parts = [row.name, row.namespace, row.state, row.status, row.cluster, row.consumer, row.image, row.bmc, row.error, row.message,
+    row.vendor, row.model, row.serial, row.mac, row.why, row.reason, row.who, ...labels];
+  return parts.filter(Boolean).join(" ").toLowerCase();
+}
+
 function test(part) {
   const plain = part.replaceAll('"', "").toLowerCase();
   const [, field, value] = plain.match(/^([a-z]+):(.*)$/) ?? [];
@@ -49,7 +62,7 @@ function test(part) {
       return (short === label || short.endsWith(`/${label}`)) && found.toLowerCase() === wanted;
     });
   }
-  return (row) => row.words.includes(plain);
+  return (row) => wordsOf(row).includes(plain);
 }
 
 // The function that says whether a row is shown.

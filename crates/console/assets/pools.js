@@ -1,7 +1,7 @@
 // Pools of addresses: how full they are, who holds which address, and who waits.
 
 import { Document } from "./document.js";
-import { el, fill } from "./dom.js";
+import { el, fill, folded } from "./dom.js";
 import { table } from "./host.js";
 import { get } from "./server.js";
 
@@ -20,7 +20,7 @@ export class Pools extends Document {
   show({ pools, notices }) {
     fill(this.main, el("h1", {}, "Pools ", el("span", { class: "total" }, String(pools.length))),
       notices.map((line) => el("p", { class: "notice" }, line)),
-      pools.length ? pools.map((pool) => this.pool(pool)) : el("p", { class: "quiet" }, "There is no pool here."));
+      pools.length ? pools.map((pool) => this.part(`${pool.namespace}/${pool.name}`, pool, (one) => this.pool(one))) : el("p", { class: "quiet" }, "There is no pool here."));
   }
 
   pool({ name, namespace, total, used, free, reserved, reason, holders = [], waiting = [] }) {
@@ -33,7 +33,7 @@ export class Pools extends Document {
       total && el("div", { class: "gauge", role: "img", "aria-label": `${used ?? 0} of ${total} addresses are used` }, full),
       el("dl", { class: "facts" }, counts.map(([key, value]) => el("div", {}, el("dt", {}, key), el("dd", {}, value)))),
       waiting.length > 0 && table(["Waits", "Owner", "Reason"], waiting.map((one) => [one.claim, one.owner, one.reason])),
-      holders.length > 0 && el("details", {}, el("summary", {}, `${holders.length.toLocaleString("en")} addresses of ${namespace}/${name} are held`),
-        table(["Address", "Claim", "Owner"], holders.slice(0, MOST).map((one) => [one.address, one.claim, one.owner]))));
+      holders.length > 0 && folded(`${holders.length.toLocaleString("en")} addresses of ${namespace}/${name} are held`,
+        () => table(["Address", "Claim", "Owner"], holders.slice(0, MOST).map((one) => [one.address, one.claim, one.owner]))));
   }
 }

@@ -47,17 +47,8 @@ function setLink(state) {
   for (const listener of links) listener();
 }
 
-// Full text is searched in this.
-function words(row) {
-  const labels = Object.entries(row.labels ?? {}).map(([name, value]) => `${name}=${value}`);
-  const parts = [row.name, row.namespace, row.state, row.status, row.cluster, row.consumer, row.image, row.bmc, row.error, row.message,
-    row.vendor, row.model, row.serial, row.mac, row.why, row.reason, row.who, ...labels];
-  return parts.filter(Boolean).join(" ").toLowerCase();
-}
-
 function take(row) {
   row.labels ??= {};
-  row.words = words(row);
   fleet.rows.set(key(row.namespace, row.name), row);
 }
 

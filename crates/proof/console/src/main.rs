@@ -3,9 +3,11 @@
 mod accessible;
 mod actions;
 mod browser;
+mod large;
 mod map;
 mod quick;
 mod views;
+mod workload;
 mod world;
 
 use std::path::PathBuf;

@@ -11,17 +11,15 @@ use tokio::runtime::Runtime;
 
 use crate::browser::Browser;
 use crate::checked;
+use crate::large;
 use crate::views::{log_in, picture};
 use crate::world::{SCRIPTED, console, fleet, scripted, set_error};
 
-/// Milliseconds from the request of the page to the frame after its rows.
-const SHOWN: &str = "new Promise((done) => { const look = () => document.querySelectorAll('.row').length ? requestAnimationFrame(() => \
-                     requestAnimationFrame(() => done(performance.now()))) : setTimeout(look, 2); look(); })";
-/// The same for a static page.
-const STATIC: &str = "new Promise((done) => { const look = () => document.readyState === 'complete' ? requestAnimationFrame(() => \
+/// Milliseconds from the request of a static page to the frame after it.
+pub(crate) const STATIC: &str = "new Promise((done) => { const look = () => document.readyState === 'complete' ? requestAnimationFrame(() => \
                       requestAnimationFrame(() => done(performance.now()))) : setTimeout(look, 2); look(); })";
 /// The longest of some filters, in milliseconds to the frame after it.
-const FILTERED: &str = "(async () => { const box = document.querySelector('input[type=search]'); let longest = 0; \
+pub(crate) const FILTERED: &str = "(async () => { const box = document.querySelector('input[type=search]'); let longest = 0; \
                         for (const text of ['r', 'r0', 'r01', '401', 'state:available', '-who:nothing', 'zone=north', '']) { \
                         const began = performance.now(); box.value = text; box.dispatchEvent(new Event('input')); \
                         await new Promise((done) => requestAnimationFrame(() => setTimeout(done))); longest = Math.max(longest, performance.now() - began); } \
@@ -41,11 +39,13 @@ pub(crate) fn check(runtime: &Runtime, browser: &mut Browser, (count, pictures):
     let bytes = browser.value("fetch('/api/fleet').then((answer) => answer.text()).then((text) => text.length)")?;
     let bytes = usize::try_from(bytes.as_u64().unwrap_or_default())?;
     let plain = static_page(bytes, count)?;
-    let (mut shown, mut still) = (f64::MAX, f64::MAX);
+    let (mut taken, mut still) = (f64::MAX, f64::MAX);
     for _ in 0..3 {
         browser.open(&page)?;
         browser.until("the page", "document.readyState === 'complete'")?;
-        shown = shown.min(number(&browser.value(SHOWN)?));
+        taken = taken.min(number(
+            &browser.value(&shown("document.querySelectorAll('.row').length"))?,
+        ));
         browser.open(&plain)?;
         still = still.min(number(&browser.value(STATIC)?));
     }
@@ -54,19 +54,29 @@ pub(crate) fn check(runtime: &Runtime, browser: &mut Browser, (count, pictures):
     let filtered = number(&browser.value(FILTERED)?);
     let memory = number(&browser.value("performance.memory.usedJSHeapSize / 1048576")?);
     println!(
-        "fleet of {count}: first rows {shown:.0} ms, a static page of the same {} kB {still:.0} ms, ratio {:.2}; longest filter \
+        "fleet of {count}: first rows {taken:.0} ms, a static page of the same {} kB {still:.0} ms, ratio {:.2}; longest filter \
          {filtered:.0} ms, ratio {:.2}; {memory:.0} MB of objects in the tab",
         bytes / 1000,
-        shown / still,
+        taken / still,
         filtered / still
     );
     ensure!(memory < 300.0, "{memory:.0} MB in the tab");
     let elements = number(&browser.value("document.querySelectorAll('.row').length")?);
     ensure!(elements < 120.0, "{elements} rows are elements");
-    updates(runtime, browser, &cluster)?;
+    updates(runtime, browser, &cluster, still)?;
+    large::map_follows(runtime, browser, &console, &cluster)?;
+    large::check(browser, &console, count, pictures)?;
     browser.open(&format!("{page}&group=label%3Arack"))?;
     browser.until("groups", "document.querySelectorAll('.row.group').length > 0")?;
     picture(browser, pictures, "console-fleet.png")
+}
+
+/// Milliseconds from the request of the page to the frame after this is true.
+pub(crate) fn shown(is_shown: &str) -> String {
+    format!(
+        "new Promise((done) => {{ const look = () => {is_shown} ? requestAnimationFrame(() => \
+         requestAnimationFrame(() => done(performance.now()))) : setTimeout(look, 2); look(); }})"
+    )
 }
 
 /// Texts of objects that a browser would run if they were taken for more than text.
@@ -90,8 +100,8 @@ fn scripts(browser: &mut Browser, console: &metal3_console::Console) -> Result<(
     Ok(())
 }
 
-/// A change of a host reaches the page.
-fn updates(runtime: &Runtime, browser: &mut Browser, cluster: &metal3_sim_cluster::Cluster) -> Result<()> {
+/// A change of a host reaches the page; `still` is the time of a static page.
+fn updates(runtime: &Runtime, browser: &mut Browser, cluster: &metal3_sim_cluster::Cluster, still: f64) -> Result<()> {
     let mut fastest = f64::MAX;
     for number_of_update in 0..3 {
         let word = format!("update-{number_of_update}");
@@ -106,12 +116,16 @@ fn updates(runtime: &Runtime, browser: &mut Browser, cluster: &metal3_sim_cluste
         let after = browser.value("performance.now()")?;
         fastest = fastest.min(number(&after) - number(&before));
     }
-    ensure!(fastest < 1000.0, "a change reaches the page after {fastest:.0} ms");
+    // A busy machine needs more time for each page.
+    ensure!(
+        fastest < 1000.0 + 2.0 * still,
+        "a change reaches the page after {fastest:.0} ms"
+    );
     println!("ok  a change of one host reaches the page, the fastest of 3 after {fastest:.0} ms");
     Ok(())
 }
 
-fn number(value: &Value) -> f64 {
+pub(crate) fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_default()
 }
 
@@ -124,7 +138,7 @@ fn grouped(count: u32) -> String {
 }
 
 /// Serves a page of this size with so many lines, and returns its URL.
-fn static_page(bytes: usize, lines: u32) -> Result<String> {
+pub(crate) fn static_page(bytes: usize, lines: u32) -> Result<String> {
     let mut page = "<!doctype html><meta charset=utf-8><title>static</title><body>".to_owned();
     let each = (bytes / usize::try_from(lines)?.max(1)).saturating_sub(30).max(1);
     for line in 0..lines {

@@ -21,7 +21,11 @@ use metal3_sim_cluster::{Cluster, cluster_api};
 use serde_json::{Value, json};
 use tower::{BoxError, ServiceExt as _, service_fn};
 
+use crate::workload;
+
 const TEMPLATE: &str = include_str!("../../../../e2e/scenarios/objects/cluster.yaml");
+/// Hosts of a rack of the large fleet.
+pub(crate) const RACK: u32 = 40;
 /// The namespace of all objects.
 pub(crate) const NAMESPACE: &str = "default";
 /// A host whose name and label [`scripted`] replaces.
@@ -183,7 +187,25 @@ fn since(mut status: Value, number: u32) -> Value {
     status
 }
 
-/// A simulated API server with hosts, and one whose texts are scripts.
+fn state_of(number: u32) -> Value {
+    match mixed(number) {
+        0 => status(
+            "registering",
+            "Failed to get power state: HTTP 401 from the BMC: login required",
+        ),
+        1..=9 => status("provisioning", ""),
+        10..=14 => status("inspecting", ""),
+        15..=40 => status("available", ""),
+        _ => status("provisioned", ""),
+    }
+}
+
+/// Whether a machine of a Cluster is, or will be, on a host.
+const fn is_used(number: u32) -> bool {
+    matches!(mixed(number), 1..=9 | 41..)
+}
+
+/// A simulated API server with hosts and what runs on them, and one whose texts are scripts.
 pub(crate) async fn fleet(count: u32) -> Result<Cluster> {
     let cluster = Cluster::start(&metal3_sim_cluster::Options::seeded(1));
     let install = cluster
@@ -201,26 +223,18 @@ pub(crate) async fn fleet(count: u32) -> Result<Cluster> {
     create(&cluster, SCRIPTED, json!({}), script).await?;
     create(&cluster, NAMED, json!({ "note": NAMED }), status("available", "")).await?;
     for number in 0..count.saturating_sub(2) {
-        let (rack, unit) = (number / 40, number % 40);
+        let (rack, unit) = (number / RACK, number % RACK);
+        if unit == 0 {
+            let hosts = number..count.saturating_sub(2).min(number + RACK);
+            workload::cluster(&cluster, rack, hosts.filter(|one| is_used(*one)).count()).await?;
+        }
         let zone = ["north", "east", "south"].get(usize::try_from(rack % 3)?);
         let labels = json!({ "rack": format!("r{rack:03}"), "zone": zone });
-        let status = match mixed(number) {
-            0 => status(
-                "registering",
-                "Failed to get power state: HTTP 401 from the BMC: login required",
-            ),
-            1..=9 => status("provisioning", ""),
-            10..=14 => status("inspecting", ""),
-            15..=40 => status("available", ""),
-            _ => status("provisioned", ""),
-        };
-        create(
-            &cluster,
-            &format!("r{rack:03}-u{unit:02}"),
-            labels,
-            since(status, number),
-        )
-        .await?;
+        let name = format!("r{rack:03}-u{unit:02}");
+        create(&cluster, &name, labels, since(state_of(number), number)).await?;
+        if is_used(number) {
+            workload::machine(&cluster, &name, (rack, unit), mixed(number) > 40).await?;
+        }
     }
     Ok(cluster)
 }
