@@ -23,7 +23,7 @@ let shown = null;
 
 function show() {
   const { view = "fleet", ...values } = read();
-  const name = VIEWS[view] ? view : "fleet";
+  const name = Object.hasOwn(VIEWS, view ?? "") ? view : "fleet";
   shown?.close?.();
   for (const one of document.querySelectorAll("nav a[data-view]")) {
     if (one.dataset.view === (ENTRY[name] ?? name)) one.setAttribute("aria-current", "page");

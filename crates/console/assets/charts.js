@@ -31,7 +31,7 @@ export class Charts {
     const most = shown[0]?.[1] ?? 1;
     const focused = this.states.contains(document.activeElement) ? document.activeElement.dataset.part : null;
     fill(this.states, el("figcaption", {}, "Hosts by state"), shown.map(([state, hosts]) => {
-      const part = `state:${quoted(state === "none" ? "" : state)}`;
+      const part = state === "none" ? "-state:" : `state:${quoted(state)}`;
       const length = el("span", { class: "length" });
       length.style.width = `${(100 * hosts) / most}%`;
       return el("button", { type: "button", class: "measure", "data-part": part, "aria-pressed": String(parts(q).includes(part)), onclick: () => this.filter(toggled(q, part)) },
@@ -44,7 +44,7 @@ export class Charts {
   areas() {
     const samples = past.samples;
     if (!samples.length) return fill(this.time);
-    const [begin, end] = [samples[0].at, Math.max(samples.at(-1).at, samples[0].at + 1000)];
+    const [begin, end] = [samples[0].at, Math.max(Date.now(), samples[0].at + 1000)];
     const most = Math.max(1, ...samples.map(({ who }) => [...who.values()].reduce((sum, hosts) => sum + hosts, 0)));
     const x = (at) => (WIDTH * (at - begin)) / (end - begin);
     const y = (hosts) => HEIGHT - (HEIGHT * hosts) / most;
@@ -61,7 +61,7 @@ export class Charts {
     const last = inWords(samples.at(-1).who);
     const lasts = seconds((end - begin) / 1000);
     fill(this.time, el("figcaption", {}, "Who has to act, since this page was opened"),
-      svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": `${samples.length} changes in ${lasts}; at first ${inWords(samples[0].who)}; now ${last}` }, layers),
+      svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": `${samples.length - 1} changes in ${lasts}; at first ${inWords(samples[0].who)}; now ${last}` }, layers),
       el("p", { class: "axis quiet" }, el("span", {}, `${lasts} ago`), el("span", {}, "now")),
       el("p", { class: "legend" }, WHO.filter((one) => samples.some(({ who }) => who.has(one))).map((one) => el("span", { class: `key ${one}` }, whoTitle(one)))));
   }

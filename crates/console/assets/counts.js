@@ -41,7 +41,7 @@ export class Counts {
     const isIn = (part) => parts(q).includes(part);
     fill(this.who, WHO.filter((one) => who.has(one) || isIn(`who:${one}`)).map((one) => this.chip(`who:${one}`, isIn, one, [sign(one), el("b", {}, number(who.get(one) ?? 0)), whoTitle(one)])));
     fill(this.states, states.map(([state, hosts]) => {
-      const part = `state:${quoted(state === "none" ? "" : state)}`;
+      const part = state === "none" ? "-state:" : `state:${quoted(state)}`;
       return this.chip(part, isIn, "", [el("b", {}, number(hosts)), state]);
     }));
   }

@@ -19,7 +19,7 @@ const FIELDS = {
   power: (row) => (row.poweredOn ? "on" : "off"),
 };
 // Values of these are whole: `state:provisioned` is not `externally provisioned`.
-const WHOLE = new Set(["ns", "namespace", "state", "who", "cluster", "power"]);
+const WHOLE = new Set(["ns", "namespace", "state", "who", "cluster", "power", "vendor", "model"]);
 
 export const fields = Object.keys(FIELDS);
 

@@ -15,8 +15,8 @@ export const NONE = "none";
 
 // The function that returns the group of a row; nothing for what is no group.
 export function groupOf(name) {
-  if (name?.startsWith(LABEL)) return (row) => row.labels[name.slice(LABEL.length)] || NONE;
-  return GROUPS[name] && ((row) => GROUPS[name](row) || NONE);
+  if (name?.startsWith(LABEL)) return (row) => (Object.hasOwn(row.labels, name.slice(LABEL.length)) && row.labels[name.slice(LABEL.length)]) || NONE;
+  return Object.hasOwn(GROUPS, name ?? "") && ((row) => GROUPS[name](row) || NONE);
 }
 
 function labelsOf(rows) {
@@ -56,8 +56,8 @@ export function split(rows, of) {
   return [...groups].sort(([a], [b]) => (a === NONE) - (b === NONE) || compare(a, b));
 }
 
-// The part of a filter that only the rows of a group match; nothing for rows without one.
+// The part of a filter that only the rows of a group match; nothing for rows without a label.
 export function filterOf(name, value) {
-  if (value === NONE) return "";
+  if (value === NONE) return name.startsWith(LABEL) ? "" : `-${name}:`;
   return name.startsWith(LABEL) ? `${name.slice(LABEL.length)}=${quoted(value)}` : `${name}:${quoted(value)}`;
 }

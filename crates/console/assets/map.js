@@ -159,7 +159,8 @@ export class FleetMap {
 
   key(event) {
     const from = event.target.closest?.(".square");
-    if (!from) return;
+    // With these the keys are the browser's own, such as back and forward.
+    if (!from || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     const next = this.next(from, event.key);
     if (!next) return;
     event.preventDefault();

@@ -120,14 +120,16 @@ pub(crate) fn map_follows(
         "the square",
         &format!("{square} && !{square}.classList.contains('hardware')"),
     )?;
-    let element = browser.value(&format!("(window.square = {square}) !== null"))?;
+    let remembered =
+        "(window.changes = parseInt(document.querySelector('.chart svg').getAttribute('aria-label'))) >= 0";
+    let element = browser.value(&format!("(window.square = {square}) !== null && {remembered}"))?;
     ensure!(element == true, "no square");
     runtime.block_on(set_error(cluster, "r000-u38", "HTTP 401 from the BMC: login required"))?;
     browser.until(
         "the square, the number of its rack and the chart",
         &format!(
             "{square}.classList.contains('hardware') && {square} === window.square && \
-             document.querySelector('.chart svg').getAttribute('aria-label').startsWith('2 changes')"
+             parseInt(document.querySelector('.chart svg').getAttribute('aria-label')) > window.changes"
         ),
     )?;
     crate::checked("map: a change of one host changes its square alone, and the chart over time");
