@@ -214,7 +214,7 @@ async fn what_a_dry_run_cannot_see_is_not_known_and_not_nothing() {
 async fn live_installation(endpoint: &str, login: &str, secret: &str) -> TestCluster {
     let world = TestCluster::empty().await;
     world.cluster.install(&catalog::definitions()).unwrap();
-    go_host_manager(&world, endpoint, login, "--demo-mode").await;
+    go_host_manager(&world, endpoint, login, "--no-such-flag").await;
     world.create::<Secret>(json!({ "metadata": { "name": "bmc" } })).await;
     let bmc = json!({ "address": "redfish://192.0.2.1/x", "credentialsName": secret });
     let host = json!({ "metadata": { "name": "new" }, "spec": { "online": false, "bmc": bmc } });
@@ -309,7 +309,10 @@ async fn stock_installation_can_be_switched_and_a_hostile_name_reaches_no_comman
     let world = live_installation("http://172.22.0.2:6385/v1/", "/tmp/cert", hostile).await;
     let (text, code) = answer(&world, "").await;
     assert_eq!(code, 0, "{text}");
-    assert!(text.contains("--demo-mode:") && text.contains("do not copy"), "{text}");
+    assert!(
+        text.contains("--no-such-flag:") && text.contains("do not copy"),
+        "{text}"
+    );
     assert!(!text.contains("evil.example"), "{text}");
     let audit = world.cluster.audit();
     let mut of_secrets = audit
