@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -330,9 +330,18 @@ fn deleted(operated: &Operated<'_>) -> Proof {
         until(LONG, "the end of the manager", || {
             Ok(list(stack, namespace, "pods")?.is_empty().then_some(()))
         })?;
-        let objects = [operated.written.existing(stack, file)?, labelled(stack, label)?].concat();
-        let others: Vec<&String> = objects.iter().filter(|object| !is_kept(object)).collect();
-        ensure!(others.is_empty(), "the operator left {others:?}");
+        let others = || {
+            let mut objects = [operated.written.existing(stack, file)?, labelled(stack, label)?].concat();
+            objects.retain(|object| !is_kept(object));
+            anyhow::Ok(objects)
+        };
+        // The garbage collector deletes some of them, which takes seconds after the Pods ended.
+        let ended = until(LONG, "the end of the other objects", || {
+            Ok(others()?.is_empty().then_some(()))
+        });
+        if ended.is_err() {
+            bail!("the operator left {:?}", others()?);
+        }
         left.extend(left_in_namespace(stack, namespace)?);
     }
     ensure!(operated.granted()? == addresses, "addresses are missing");
