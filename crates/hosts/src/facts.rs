@@ -294,7 +294,8 @@ pub enum RefusalClass {
     ServerError,
     /// A free worker or conductor of Ironic: it answered that it is too busy, for [`LOCK_THRESHOLD`].
     Busy,
-    /// A change of the access to Ironic: credentials, certificate, version. This request may be valid.
+    /// A change of the access to Ironic: permission, credentials, certificate, version. This request may be valid. Where the change
+    /// feed is refused too it is an outage instead.
     Access,
 }
 

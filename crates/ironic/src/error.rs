@@ -163,6 +163,28 @@ impl Error {
             Self::Unreachable { was_sent: true, .. } | Self::Timeout { .. } | Self::Unexpected { .. }
         )
     }
+
+    /// Whether Ironic refuses each request of this client for it, whatever the request is. A login without a permission (403) may
+    /// be refused one request only.
+    #[must_use]
+    pub const fn is_of_every_request(&self) -> bool {
+        match self {
+            Self::Unauthorised(refusal) => refusal.status == 401,
+            Self::Untrusted { .. } | Self::NoCommonVersion(_) => true,
+            Self::NotFound(_)
+            | Self::Locked(_)
+            | Self::WrongState(_)
+            | Self::Exists(_)
+            | Self::Invalid(_)
+            | Self::Protected(_)
+            | Self::Busy(_)
+            | Self::TooOld { .. }
+            | Self::Unreachable { .. }
+            | Self::NotReady { .. }
+            | Self::Timeout { .. }
+            | Self::Unexpected { .. } => false,
+        }
+    }
 }
 
 /// The kind of an error response.

@@ -147,7 +147,7 @@ impl Discs {
 
 /// Whether the same request will be rejected however often it is sent.
 pub(super) const fn is_final(error: &Error) -> bool {
-    matches!(error, Error::Invalid(_) | Error::Unauthorised(_) | Error::TooOld { .. })
+    !error.is_of_every_request() && matches!(error, Error::Invalid(_) | Error::Unauthorised(_) | Error::TooOld { .. })
 }
 
 /// Whether an error is about the disc or the drive. Others are of Ironic, or of a node that it works with.
@@ -291,12 +291,13 @@ mod tests {
     /// Outages and locks use up no attempts.
     #[test]
     fn error_is_about_the_disc_only_when_ironic_or_the_bmc_says_so() {
-        let refusal = |message: &str| Refusal {
+        let refused = |status, message: &str| Refusal {
             operation: "attach virtual media",
-            status: 400,
+            status,
             message: message.to_owned(),
             request_id: Some("req-1".to_owned()),
         };
+        let refusal = |message| refused(400, message);
         let unexpected = |status| Error::Unexpected {
             operation: "attach virtual media",
             status,
@@ -305,7 +306,8 @@ mod tests {
         let of_disc = Error::Invalid(refusal("cannot mount http://u:canary@a/i.iso?token=canary"));
         for (error, is_about, is_last) in [
             (of_disc.clone(), true, true),
-            (Error::Unauthorised(refusal("no")), true, true),
+            (Error::Unauthorised(refused(403, "no")), true, true),
+            (Error::Unauthorised(refused(401, "no")), false, false),
             (unexpected(Some(500)), true, false),
             (unexpected(Some(502)), false, false),
             (unexpected(None), false, false),

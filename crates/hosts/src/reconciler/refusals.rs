@@ -47,6 +47,8 @@ pub(super) struct Cause {
     is_lock: bool,
     /// Ironic works with other nodes, or has no conductor.
     is_overloaded: bool,
+    /// Ironic refuses this program, and not its change feed.
+    is_access: bool,
 }
 
 impl Cause {
@@ -63,7 +65,8 @@ impl Cause {
         );
         // Ironic has no conductor for the node, or no free worker.
         let is_overloaded = matches!(error, Error::Busy(_));
-        if (is_timeout || is_overloaded) && !is_answering {
+        let is_access = error.is_of_every_request();
+        if (is_timeout || is_overloaded || is_access) && !is_answering {
             return None;
         }
         let is_lock = matches!(error, Error::Locked(_));
@@ -84,6 +87,7 @@ impl Cause {
             is_server_error: is_timeout || is_failure || is_lock,
             is_lock,
             is_overloaded,
+            is_access,
         })
     }
 }
@@ -128,6 +132,7 @@ impl Refusals {
         let is_lasting = times >= EQUAL_REFUSALS && now.since(since) >= threshold;
         let class = match refused.class {
             RefusalClass::Transient if is_lasting => match &cause {
+                Some(cause) if cause.is_access => RefusalClass::Access,
                 Some(cause) if cause.is_overloaded => RefusalClass::Busy,
                 Some(cause) if cause.is_server_error => RefusalClass::ServerError,
                 Some(_) | None => RefusalClass::Persistent,
@@ -203,19 +208,19 @@ fn lasting(error: &Error) -> Option<String> {
         | Error::Invalid(refusal)
         | Error::Locked(refusal)
         | Error::Busy(refusal)
+        | Error::Unauthorised(refusal)
         | Error::Protected(refusal) => Some(format!("{}: {}", refusal.status, refusal.message)),
+        Error::Untrusted { reason, .. } => Some(reason.clone()),
+        Error::NoCommonVersion(error) => Some(error.to_string()),
         Error::Unexpected {
             status: Some(status),
             reason,
             ..
         } => Some(format!("{status}: {reason}")),
         Error::Unexpected { status: None, .. }
-        | Error::Unauthorised(_)
-        | Error::NoCommonVersion(_)
         | Error::TooOld { .. }
         | Error::Unreachable { .. }
-        | Error::NotReady { .. }
-        | Error::Untrusted { .. } => None,
+        | Error::NotReady { .. } => None,
         Error::Timeout { .. } => Some("no response".to_owned()),
     }
 }

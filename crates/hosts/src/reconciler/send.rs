@@ -320,8 +320,12 @@ impl Executor<'_> {
 }
 
 /// What resolves the error. Ironic's message is kept as it is; it contains no secret of the request.
+///
+/// What Ironic refuses every request for is not about this host: the change feed gets it too, and the outage that it reports
+/// says who has to act.
 pub(super) const fn classify(error: &Error) -> RefusalClass {
     match error {
+        error if error.is_of_every_request() => RefusalClass::Transient,
         Error::Invalid(_) | Error::Protected(_) => RefusalClass::Invalid,
         Error::Unauthorised(_) | Error::NoCommonVersion(_) | Error::TooOld { .. } | Error::Untrusted { .. } => {
             RefusalClass::Access
@@ -375,6 +379,7 @@ mod tests {
             request_id: None,
         };
         assert_eq!(classify(&Error::Unauthorised(refusal(403))), RefusalClass::Access);
+        assert_eq!(classify(&Error::Unauthorised(refusal(401))), RefusalClass::Transient);
         assert_eq!(classify(&Error::Invalid(refusal(400))), RefusalClass::Invalid);
     }
 }

@@ -90,6 +90,8 @@ pub(crate) struct RequestLog {
     pub(crate) injected: bool,
     /// Every request whose description begins so gets a response with this status.
     pub(crate) rejected: Option<(&'static str, u16)>,
+    /// Every request is refused for its login, those of the change feed too.
+    pub(crate) refuses_login: bool,
     /// The response to every request whose description begins so is late.
     pub(crate) late: Option<&'static str>,
 }
@@ -231,6 +233,10 @@ impl Interceptor {
         if *self.hangs.lock() {
             self.log().asked.extend(described);
             return pending().await;
+        }
+        if self.log().refuses_login {
+            let body = json!({ "error_message": "Incorrect username or password" }).to_string();
+            return Ok(Response::builder().status(401).body(body.into_bytes()).unwrap());
         }
         let Some(what) = described else {
             return self.ironic.exchange(request).await;

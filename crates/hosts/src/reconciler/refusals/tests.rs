@@ -315,3 +315,38 @@ fn busy_node_and_unreachable_ironic_are_never_persistent() {
         }
     }
 }
+
+/// The change feed reports what all requests get.
+#[test]
+fn refused_login_is_of_the_host_only_while_the_change_feed_is_served() {
+    use RefusalClass::{Access, Transient};
+    let login = Error::Unauthorised(Response {
+        operation: "read a node",
+        status: 401,
+        message: "Incorrect username or password".to_owned(),
+        request_id: Some("req-1".to_owned()),
+    });
+    let trust = Error::Untrusted {
+        operation: "read a node",
+        reason: "unknown issuer".to_owned(),
+    };
+    for error in [&login, &trust] {
+        for (is_answering, last) in [(true, Access), (false, Transient)] {
+            let refusals = Refusals::default();
+            let classes = [1, 2, 3].map(|attempt| {
+                let refused = Refused {
+                    request: "read node",
+                    class: Transient,
+                    message: error.to_string(),
+                    is_fresh: false,
+                    is_over: false,
+                    is_lock: false,
+                };
+                let cause = Cause::of(error, None, is_answering);
+                let at = Monotonic::new(REFUSAL_THRESHOLD * attempt);
+                refusals.record(&host(), Some(1), refused, cause, at).class
+            });
+            assert_eq!(classes, [Transient, Transient, last], "{error} {is_answering}");
+        }
+    }
+}
