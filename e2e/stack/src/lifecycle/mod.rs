@@ -46,6 +46,7 @@ mod simulator;
 pub(crate) mod swap;
 mod topology;
 mod upgrade;
+mod upgrade_plan;
 mod workers;
 mod workload;
 

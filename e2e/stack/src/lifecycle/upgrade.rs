@@ -7,7 +7,7 @@ use super::audit::MANAGERS;
 use super::cluster::{LONG, settled};
 use super::env::TestEnv;
 use super::fleet::Fleet;
-use super::{checks, install};
+use super::{checks, install, upgrade_plan};
 use crate::claim::Proof;
 use crate::claims::stack::Stack;
 use crate::products::load::{list, name};
@@ -23,10 +23,7 @@ pub(super) fn applied(env: &TestEnv<'_>) -> Proof {
     let stack = env.stack;
     publish(stack, env.release, NEXT)?;
     let plan = stack.run("clusterctl", &["upgrade", "plan"], None)?;
-    for provider in ["infrastructure-metal3", "ipam-metal3"] {
-        let offers = |line: &str| line.contains(provider) && line.contains(NEXT);
-        ensure!(plan.lines().any(offers), "the plan offers no upgrade: {plan}");
-    }
+    upgrade_plan::offers(&plan, NEXT)?;
     untouched(env, 3, || {
         let args = ["upgrade", "apply", "--contract", "v1beta2", "--wait-providers"];
         stack.run("clusterctl", &args, None)?;

@@ -285,7 +285,7 @@ impl Turn {
         let all = products(&self.release);
         for product in &all {
             let writes: Vec<&Write> = after.iter().filter(|one| product.has(&one.user)).collect();
-            let elected = writes.iter().position(|one| is_new(one) && one.name == product.lease);
+            let elected = writes.iter().position(|one| is_new(one) && one.renews(product.lease));
             let Some(led) = elected.or_else(|| writes.iter().position(is_new)) else {
                 continue;
             };

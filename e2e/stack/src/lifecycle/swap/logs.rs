@@ -186,6 +186,12 @@ impl Write {
     pub(super) fn is_ours(&self) -> bool {
         audit_log::is_ours(&self.agent)
     }
+
+    /// Whether it takes or renews a Lease.
+    pub(super) fn renews(&self, lease: &str) -> bool {
+        let is_write = ["create", "update", "patch"].contains(&self.verb.as_str());
+        self.resource == "leases" && self.name == lease && is_write
+    }
 }
 
 /// `2026-11-26T17:30:00.123456Z` as milliseconds of the day.
@@ -200,20 +206,17 @@ fn millis(timestamp: &str) -> Option<u64> {
     seconds.checked_mul(1000)?.checked_add(fraction.parse().ok()?)
 }
 
-/// Milliseconds from the last request of the old manager of a product to the first work of the new one: its lease, or its
-/// first request if it elects no leader.
+/// Milliseconds from the last renewal of the old manager of a product to the first one of the new one: the writes of its Lease, or all
+/// requests of one that elects no leader. A standby, and a process that was started again, only read the Lease.
 pub(super) fn without_manager(requests: &[Vec<Write>; 2], product: &Product, to_ours: bool) -> Option<u64> {
     const DAY: u64 = 24 * 60 * 60 * 1000;
     let [before, after] = requests;
     let is_of = |one: &&Write| product.has(&one.user);
     let is_new = |one: &&Write| is_of(one) && one.is_ours() == to_ours;
-    let leads = |one: &&Write| {
-        is_new(one) && one.name == product.lease && ["create", "update", "patch"].contains(&one.verb.as_str())
-    };
-    let begin = after.iter().find(leads).or_else(|| after.iter().find(is_new))?;
+    let renews = |one: &&Write| one.renews(product.lease);
+    let mut new = after.iter().filter(is_new);
+    let begin = new.clone().find(renews).or_else(|| new.next())?;
     let old = before.iter().chain(after).filter(|one| is_of(one) && !is_new(one));
-    // A standby, and a process that was started again, renew no lease.
-    let renews = |one: &&Write| one.resource == "leases" && one.name == product.lease && one.verb != "get";
     let is_elected = old.clone().any(|one| renews(&one));
     let mut old = old.filter(|one| !is_elected || renews(one));
     // In the order of time, also past midnight.
@@ -336,43 +339,116 @@ mod tests {
         assert_eq!(found[0].at, 1500);
     }
 
-    #[test]
-    fn time_without_manager_is_from_the_last_old_request_to_the_first_lease_or_request() {
-        let product = Product::for_test("u", "n");
-        let log = |lines: &[(&str, &str, &str)]| {
-            let lines: Vec<String> = lines
-                .iter()
-                .map(|(agent, time, what)| event(agent, time, what, 200))
-                .collect();
-            requests(&lines.join("\n"))
+    /// Requests of `VERB AGENT TIME RESOURCE`, all successful.
+    fn sent(lines: &[&str]) -> Vec<Write> {
+        let line = |line: &&str| {
+            let words: Vec<&str> = line.split(' ').collect();
+            event(words[1], words[2], words[3], 200).replace(r#""verb":"update""#, &format!(r#""verb":"{}""#, words[0]))
         };
-        let before = log(&[("manager/v0", "23:59:50.0", "ippools")]);
-        let ours = [
-            ("capm3/v1", "00:00:01.0", "ippools"),
-            ("capm3/v1", "00:00:05.250", "leases"),
+        requests(&lines.iter().map(line).collect::<Vec<_>>().join("\n"))
+    }
+
+    /// What is given, the requests of the old and of the new manager, and the milliseconds between them.
+    type Row<'a> = (&'a str, &'a [&'a str], &'a [&'a str], Option<u64>);
+
+    #[test]
+    #[expect(clippy::too_many_lines, reason = "it is a table")]
+    fn time_without_manager_is_from_the_last_old_renewal_to_the_first_new_one() {
+        let product = Product::for_test("u", "n");
+        let rows: [Row<'_>; 10] = [
+            (
+                "a request before the Lease is none of a leader",
+                &["update manager/v0 23:59:50.0 leases"],
+                &[
+                    "update capm3/v1 00:00:01.0 ippools",
+                    "update capm3/v1 00:00:05.250 leases",
+                ],
+                Some(15_250),
+            ),
+            (
+                "a standby that reads the Lease does not lead",
+                &["update manager/v0 23:59:50.0 leases"],
+                &[
+                    "get capm3/v1 00:00:01.0 leases",
+                    "watch capm3/v1 00:00:02.0 leases",
+                    "create capm3/v1 00:00:05.0 leases",
+                ],
+                Some(15_000),
+            ),
+            (
+                "nor does one of the old manager that reads it until it ends",
+                &["patch manager/v0 23:59:50.0 leases", "get manager/v0 23:59:58.0 leases"],
+                &[
+                    "watch manager/v0 00:00:04.0 leases",
+                    "list manager/v0 00:00:04.5 leases",
+                    "patch capm3/v1 00:00:05.0 leases",
+                ],
+                Some(15_000),
+            ),
+            (
+                "a killed one that was started again does not lead",
+                &["update manager/v0 23:59:50.0 leases"],
+                &[
+                    "update manager/v0 00:00:02.0 ippools",
+                    "update capm3/v1 00:00:05.0 leases",
+                ],
+                Some(15_000),
+            ),
+            (
+                "an old one that renews later overlaps",
+                &["update manager/v0 23:59:50.0 leases"],
+                &[
+                    "update capm3/v1 00:00:01.0 leases",
+                    "update manager/v0 00:00:02.0 leases",
+                ],
+                Some(0),
+            ),
+            (
+                "all requests of an old one without a Lease count, and a watch ends with its process",
+                &["list manager/v0 23:59:50.0 ippools"],
+                &[
+                    "watch manager/v0 23:59:58.0 ippools",
+                    "update capm3/v1 00:00:01.0 leases",
+                ],
+                Some(3_000),
+            ),
+            (
+                "and overlap",
+                &["list manager/v0 23:59:50.0 ippools"],
+                &[
+                    "update capm3/v1 00:00:01.0 leases",
+                    "watch manager/v0 00:00:02.0 ippools",
+                ],
+                Some(0),
+            ),
+            (
+                "a new one without a Lease begins with its first request",
+                &["update manager/v0 00:00:01.0 leases"],
+                &[
+                    "watch capm3/v1 00:00:04.0 ippools",
+                    "update capm3/v1 00:00:06.0 ippools",
+                ],
+                Some(3_000),
+            ),
+            ("without a new one", &["update manager/v0 23:59:50.0 leases"], &[], None),
+            ("without an old one", &[], &["update capm3/v1 00:00:01.0 leases"], None),
         ];
-        let gap = |after: Vec<Write>, to_ours| without_manager(&[before.clone(), after], &product, to_ours);
-        assert_eq!(
-            gap(log(&ours), true),
-            Some(11_000),
-            "the first update of the lease's name counts"
-        );
-        let ended = [("manager/v0", "23:59:58.0", "watches"), ours[0]];
-        assert_eq!(gap(log(&ended), true), Some(3_000), "a watch ends with its process");
-        let overlap = [ours[0], ("manager/v0", "00:00:02.0", "watches")];
-        assert_eq!(gap(log(&overlap), true), Some(0));
-        let elected = log(&[("manager/v0", "23:59:50.0", "leases")]);
-        let restarted = log(&[ours[0], ("manager/v0", "00:00:02.0", "ippools"), ours[1]]);
-        assert_eq!(
-            without_manager(&[elected, restarted], &product, true),
-            Some(11_000),
-            "a killed one that was started again does not lead"
-        );
-        assert_eq!(gap(Vec::new(), true), None);
-        // A manager without a lease begins with its first request, also to no resource, and with the begin of a watch.
-        let go = log(&[("manager/v0", "00:00:04.0", "ippools")]);
-        assert_eq!(without_manager(&[log(&ours[..1]), go], &product, false), Some(3_000));
+        for (what, before, after, expected) in rows {
+            let requests = [sent(before), sent(after)];
+            assert_eq!(without_manager(&requests, &product, true), expected, "{what}");
+        }
         let line = event("manager/v0", "00:00:02.0", "ippools", 200);
-        assert_eq!(requests(&line.replace("ResponseComplete", "ResponseStarted")).len(), 1);
+        let begins = requests(&line.replace("ResponseComplete", "ResponseStarted"));
+        assert_eq!(begins.len(), 1, "the begin of a watch");
+    }
+
+    /// A Lease that another one has is no leadership.
+    #[test]
+    fn refused_renewal_is_no_renewal() {
+        let product = Product::for_test("u", "n");
+        let refused = event("capm3/v1", "00:00:01.0", "leases", 409);
+        let after = requests(&[refused, event("capm3/v1", "00:00:09.0", "leases", 200)].join("\n"));
+        let before = sent(&["update manager/v0 00:00:00.0 leases"]);
+        assert_eq!(without_manager(&[before, after], &product, true), Some(9_000));
     }
 }

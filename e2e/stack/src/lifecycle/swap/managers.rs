@@ -12,7 +12,7 @@ use super::session::Session;
 use super::upstream::Upstream;
 use crate::claims::stack::Stack;
 use crate::lifecycle::env::TestEnv;
-use crate::lifecycle::install;
+use crate::lifecycle::{install, upgrade_plan};
 use crate::products::load::{list, name};
 use crate::products::machines;
 use crate::products::machines::cluster::{Leader, leader, working};
@@ -174,7 +174,8 @@ impl Installer<'_> {
                 let [hosts, ..] = all;
                 self.apply(to, &hosts, true)?;
                 if to == Family::Ours {
-                    self.session.type_in(self.stack(), &["clusterctl", "upgrade", "plan"])?;
+                    let plan = self.session.type_in(self.stack(), &["clusterctl", "upgrade", "plan"])?;
+                    upgrade_plan::offers(&plan.printed, &self.version(to))?;
                 }
                 let version = self.version(to);
                 let infrastructure = format!("capm3-system/metal3:{version}");
