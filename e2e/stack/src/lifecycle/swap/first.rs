@@ -38,7 +38,7 @@ pub(super) struct Happened<'a> {
     pub(super) to_hosts_at_rest: &'a [&'a Write],
     /// Orders to Ironic since the switch began.
     pub(super) orders_to_hosts_at_rest: &'a [Order],
-    /// Writes and orders of all managers since the prediction began.
+    /// Writes of the accounts of all managers, and orders, since the prediction began.
     pub(super) writes: &'a [Write],
     pub(super) orders: &'a [Order],
 }
@@ -104,10 +104,7 @@ impl First {
                     let is_named = order.host == change.name || (verb == Verb::Create && order.host.is_empty());
                     is_named && order.what == verb
                 }),
-                None => happened.writes.iter().any(|write| {
-                    let written = write.resource.split('/').next().unwrap_or_default();
-                    written == resource && write.name == change.name
-                }),
+                None => happened.writes.iter().any(|write| change.is_done_by(write)),
             };
             if !is_found {
                 differences.push(format!(
@@ -174,6 +171,18 @@ impl Change {
             Some((verb, subresource)) => (verb.to_owned(), format!("{}/{subresource}", self.resource)),
             None => (self.verb.clone(), self.resource.clone()),
         }
+    }
+
+    /// Whether a request is the change: of this program with the same verb, or of an old manager, which goes on until the switch, to the
+    /// same part of the object.
+    fn is_done_by(&self, write: &Write) -> bool {
+        let (verb, resource) = self.request();
+        let is_same_verb = match verb.as_str() {
+            // A Go manager updates what this program patches.
+            "patch" if !write.is_ours() => ["patch", "update"].contains(&write.verb.as_str()),
+            verb => write.verb == verb,
+        };
+        (&write.resource, &write.name) == (&resource, &self.name) && is_same_verb
     }
 
     /// The kind of an order to Ironic.
@@ -341,7 +350,7 @@ mod tests {
             &[],
         );
         let writes = [
-            write("patch", "metal3machines", "m"),
+            write("patch", "metal3machines/status", "m"),
             write("create", "ipaddresses", "a"),
             write("patch", "metal3machines", "another"),
         ];
@@ -357,6 +366,47 @@ mod tests {
             missing.iter().zip(expected).all(|(line, part)| line.starts_with(part)),
             "{missing:?}"
         );
+    }
+
+    #[test]
+    fn change_of_another_object_is_made_by_this_program_with_its_verb_or_by_the_old_manager() {
+        let of_go = |verb: &str, resource: &str| Write {
+            agent: "manager/v0".to_owned(),
+            ..write(verb, resource, "m")
+        };
+        let of_status = ("patch status", "Metal3Machine metal/m");
+        for (change, happened, is_found) in [
+            (of_status, write("patch", "metal3machines/status", "m"), true),
+            (of_status, write("patch", "metal3machines", "m"), false),
+            (of_status, write("update", "metal3machines/status", "m"), false),
+            (of_status, write("delete", "metal3machines", "m"), false),
+            (of_status, write("patch", "metal3machines/status", "n"), false),
+            (of_status, of_go("update", "metal3machines/status"), true),
+            (of_status, of_go("update", "metal3machines"), false),
+            (
+                ("patch", "Metal3Machine metal/m"),
+                of_go("patch", "metal3machines"),
+                true,
+            ),
+            (
+                ("delete", "Metal3Machine metal/m"),
+                write("delete", "metal3machines", "m"),
+                true,
+            ),
+            (
+                ("delete", "Metal3Machine metal/m"),
+                write("patch", "metal3machines", "m"),
+                false,
+            ),
+            (
+                ("create", "Metal3Machine metal/m"),
+                of_go("update", "metal3machines"),
+                false,
+            ),
+        ] {
+            let found = differences(&first(&[change], &[]), std::slice::from_ref(&happened), &[]);
+            assert_eq!(found.is_empty(), is_found, "{change:?} {happened:?}");
+        }
     }
 
     #[test]

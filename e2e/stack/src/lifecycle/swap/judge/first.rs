@@ -7,6 +7,7 @@ use crate::claim::Proof;
 use crate::lifecycle::swap::Family;
 use crate::lifecycle::swap::first::{Happened, plural};
 use crate::lifecycle::swap::logs::Write;
+use crate::lifecycle::swap::products::products;
 use crate::lifecycle::swap::record::Version;
 use crate::lifecycle::swap::stage::{FAILED, OF_CLUSTER, host};
 
@@ -20,14 +21,17 @@ impl Turn {
         let at_rest: BTreeSet<String> = self.at_rest();
         let to_hosts: Vec<&Write> = at_rest.iter().flat_map(|host| self.writes_to(host)).collect();
         let since = &self.since_prediction;
-        let of_cluster = OF_CLUSTER
-            .iter()
-            .flat_map(|number| [host(*number), format!("bmc-{number}")]);
+        let of_cluster = OF_CLUSTER.iter().filter(|number| self.may_be_taken(**number));
+        let of_cluster = of_cluster.flat_map(|number| [host(*number), format!("bmc-{number}")]);
         let failed = FAILED.iter().map(|(number, _)| host(*number));
         let by_chance = of_cluster.chain(failed).collect();
         let is_old =
             |one: &&Write| one.is_ours() != (self.to == Family::Ours) && one.resource.starts_with("baremetalhosts");
-        let by_old = since.writes.iter().filter(is_old).map(|one| one.name.clone()).collect();
+        let products = products(&self.release);
+        let of_managers = since.writes.iter();
+        let of_managers = of_managers.filter(|one| products.iter().any(|product| product.has(&one.user)));
+        let of_managers: Vec<Write> = of_managers.cloned().collect();
+        let by_old = of_managers.iter().filter(is_old).map(|one| one.name.clone()).collect();
         let differences = first.compare(&Happened {
             at_rest: &at_rest,
             by_chance: &by_chance,
@@ -35,10 +39,20 @@ impl Turn {
             written_before: &by_old,
             to_hosts_at_rest: &to_hosts,
             orders_to_hosts_at_rest: &self.orders,
-            writes: &since.writes,
+            writes: &of_managers,
             orders: &since.orders,
         });
         none(differences, format!("{} changes seen before", first.len()))
+    }
+
+    /// Whether a machine takes the host, gives it back, or may take it: which one it takes is not decided when the dry run is made.
+    fn may_be_taken(&self, number: u64) -> bool {
+        let consumer = |mark| {
+            let host = self.host_at(&host(number), mark)?;
+            host["spec"].get("consumerRef").filter(|one| !one.is_null()).cloned()
+        };
+        let [before, then, after] = [0, 1, 2].map(consumer);
+        before.is_none() || before != then || then != after
     }
 
     /// Objects whose last revision before the switch was read with more than one content.
@@ -60,8 +74,50 @@ impl Turn {
 mod tests {
     use serde_json::json;
 
-    use super::super::tests::quiet;
+    use super::super::tests::{add, predicted, quiet};
     use super::*;
+    use crate::lifecycle::swap::first::First;
+
+    /// The hosts that machines of the cluster have, before the switch and after it, are compared as all others.
+    #[test]
+    fn host_of_a_machine_is_compared_unless_it_is_taken_or_given_back() {
+        let of = |machine: &str| json!({ "consumerRef": { "kind": "Metal3Machine", "name": machine } });
+        for (before, then, after, is_compared) in [
+            (of("m"), of("m"), of("m"), true),
+            (of("m"), of("m"), json!({}), false),
+            (json!({}), of("m"), of("m"), false),
+            (of("m"), of("n"), of("n"), false),
+            (json!({}), json!({}), json!({}), false),
+        ] {
+            let mut turn = quiet();
+            for (revision, spec) in [(5, &before), (15, &then), (25, &after)] {
+                add(&mut turn, 1, revision, spec.clone());
+            }
+            turn.first = predicted(&[("patch", 1)]);
+            let proof = turn.first_changes();
+            assert_eq!(proof.is_err(), is_compared, "{before} {then} {after}: {proof:?}");
+        }
+    }
+
+    /// Another program may write the same object.
+    #[test]
+    fn write_of_an_account_that_is_none_of_a_manager_is_not_what_was_predicted() {
+        let [_, addresses, _] = products(&quiet().release);
+        for (user, is_found) in [(addresses.user(), true), ("kubernetes-admin", false)] {
+            let mut turn = quiet();
+            let change = json!({ "verb": "patch status", "object": "IPPool metal/p", "interrupts": false });
+            turn.first = First::of(&json!({ "dryRun": { "changes": [change] } }));
+            turn.since_prediction.writes.push(Write {
+                user: user.to_owned(),
+                agent: "capm3/v1".to_owned(),
+                verb: "patch".to_owned(),
+                resource: "ippools/status".to_owned(),
+                name: "p".to_owned(),
+                at: 0,
+            });
+            assert_eq!(turn.first_changes().is_ok(), is_found, "{user}");
+        }
+    }
 
     #[test]
     fn object_is_hidden_when_its_last_revision_before_the_switch_has_two_contents() {

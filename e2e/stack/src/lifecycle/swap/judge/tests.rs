@@ -8,8 +8,8 @@ use super::*;
 use crate::lifecycle::conflicts;
 use crate::lifecycle::swap::work::{FLASHED, REBUILT, SERVICED};
 use crate::products::machines::NAMESPACE;
-pub(super) use turn::quiet;
 use turn::*;
+pub(super) use turn::{add, predicted, quiet};
 
 #[test]
 fn quiet_switch_breaks_nothing() {

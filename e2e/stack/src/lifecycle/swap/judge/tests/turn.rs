@@ -101,7 +101,7 @@ pub(super) fn add_failed(turn: &mut Turn) {
     }
 }
 
-pub(super) fn add(turn: &mut Turn, number: u64, revision: u64, spec: Value) {
+pub(in crate::lifecycle::swap::judge) fn add(turn: &mut Turn, number: u64, revision: u64, spec: Value) {
     add_with(turn, number, revision, spec, json!({}));
 }
 
@@ -206,7 +206,7 @@ pub(super) fn add_paused(turn: &mut Turn, revision: u64, is_paused: bool) {
 }
 
 /// A dry run that saw these changes of hosts.
-pub(super) fn predicted(changes: &[(&str, u64)]) -> Option<First> {
+pub(in crate::lifecycle::swap::judge) fn predicted(changes: &[(&str, u64)]) -> Option<First> {
     let change = |(verb, number): &(&str, u64)| {
         let object = format!("BareMetalHost metal/{}", host(*number));
         json!({"verb": verb, "object": object, "interrupts": false})
