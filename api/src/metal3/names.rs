@@ -100,6 +100,27 @@ pub mod host_condition {
     pub const PROVISIONED: &str = "Provisioned";
 }
 
+/// Texts in the errors of a host with which this program leaves a machine as it is. Programs that read a status recognize them, as
+/// no member of it has the reason.
+pub mod host_error {
+    /// Begins the error of a host whose node in Ironic serves another instance.
+    pub const SERVES_ANOTHER: &str = "in Ironic the node serves instance ";
+    /// Begins the error of a host whose machine is that of another host.
+    pub const MACHINE_OF_ANOTHER: &str = "spec.bmc.address is that of the machine of ";
+    /// Is in each error that the limits of an administrator cause on a BMC.
+    pub const NOT_IN_BMC_NETWORKS: &str = "is not an IP address in the networks of --allowed-bmc-networks";
+    /// Is in each error that they cause on an image, or on a file with firmware.
+    pub const NOT_IN_IMAGE_HOSTS: &str = "is not in --allowed-image-hosts";
+}
+
+/// The condition of a host that waits for a person.
+pub mod held {
+    /// Its type.
+    pub const TYPE: &str = "Held";
+    /// Its reason when the deprovision budget is spent.
+    pub const BUDGET_SPENT: &str = "DeprovisionBudgetSpent";
+}
+
 /// Types of the conditions of a HostClaim.
 pub mod claim_condition {
     /// The host runs what the claim asks for.

@@ -5,7 +5,7 @@ pub(crate) const CONFIRM_ANNOTATION: &str = "baremetalhost.metal3.io/confirm-dep
 pub(crate) use metal3_api::metal3::names::FORMER_INSTANCE_ANNOTATION as FORMER_ANNOTATION;
 
 /// Condition: a change is withheld on purpose. Present only while it holds.
-pub(crate) const HELD: &str = "Held";
+pub(crate) use metal3_api::metal3::names::held::TYPE as HELD;
 
 /// Reasons. Equal to those of the Go manager where it has one.
 pub mod reason {
@@ -374,5 +374,16 @@ pub mod unserved_reason {
         pub(crate) IMAGE_BUILDER = "WaitingForImageBuilder";
         pub(crate) STATE_UNKNOWN = "StateUnknown";
         pub(crate) STILL_IN_USE = "StillInUse";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metal3_api::metal3::names::held;
+
+    /// Programs that read a status use the name of the API.
+    #[test]
+    fn reason_of_a_spent_budget_is_that_of_the_api() {
+        assert_eq!(super::reason::BUDGET_SPENT.as_str(), held::BUDGET_SPENT);
     }
 }

@@ -1,5 +1,6 @@
 //! The rules of the way back to Go managers.
 
+mod ironics;
 mod members;
 
 use std::collections::BTreeSet;
@@ -12,7 +13,7 @@ use metal3_api::infrastructure::v1beta2::{Metal3Machine, Metal3Remediation};
 use metal3_api::ipam::v1alpha1::IPClaim;
 use metal3_api::kind::Kind;
 use metal3_api::meta::ConditionStatus;
-use metal3_api::metal3::names::{REGISTERED_IN_ANNOTATION, SUBSCRIPTION_RECORD_ANNOTATION};
+use metal3_api::metal3::names::SUBSCRIPTION_RECORD_ANNOTATION;
 use metal3_api::metal3::v1alpha1::{
     BMCEventSubscription, BareMetalHost, HostClaim, HostFirmwareComponents, HostFirmwareSettings,
 };
@@ -54,7 +55,7 @@ pub(crate) fn findings(facts: &Facts, managers: &[Manager], to: Series) -> Vec<F
     findings.extend(undecided(objects));
     findings.extend(members::dropped(objects, to));
     findings.extend(hosts::of_way_back(facts));
-    findings.extend(ironics(objects));
+    findings.extend(ironics::findings(objects));
     findings.extend(blocked_or_kept(objects, to));
     findings.extend(claims::<IPClaim>(objects));
     findings.extend(claims::<IPAddressClaim>(objects));
@@ -176,49 +177,6 @@ fn undecided(objects: &Objects) -> Vec<Finding> {
     machines.map(finding).collect()
 }
 
-/// A Go manager has one Ironic, finds no node of a host of another one there, and registers the machine in its own, whatever runs on
-/// it. So does a release of this program that does not know the record.
-fn ironics(objects: &Objects) -> Option<Finding> {
-    let (mut recorded, mut unrecorded) = (BTreeSet::new(), BTreeSet::new());
-    for (name, host) in objects.of::<BareMetalHost>() {
-        match host
-            .annotation(REGISTERED_IN_ANNOTATION)
-            .filter(|ironic| !ironic.is_empty())
-        {
-            Some(ironic) => drop(recorded.insert(ironic.to_owned())),
-            None if host.status.provisioning.id.is_empty() => {}
-            None => drop(unrecorded.insert(name)),
-        }
-    }
-    let first = recorded.first()?;
-    let finding = |decision, what: String, cure: &str| {
-        Some(Finding::new(decision, "Ironics", what, cure).row("host-several-ironics"))
-    };
-    if recorded.len() > 1 {
-        let names: Vec<&str> = recorded.iter().map(String::as_str).collect();
-        let what = format!(
-            "hosts are registered in {}: a Go manager has one Ironic, and would register the machines of the others in it a second time",
-            names.join(", ")
-        );
-        let cure = "move the hosts of all but one there: detach them, change their label, and attach them again. Or run one Go manager \
-                    for each Ironic, with namespaces of its own";
-        return finding(Decision::No, what, cure);
-    }
-    if let Some(one) = unrecorded.first() {
-        let what = format!(
-            "{} with a node, as {one}, do not record their Ironic, and others record {first}: a Go manager would register those of \
-             another one in it a second time",
-            unrecorded.len()
-        );
-        let cure = format!(
-            "let this program record them (a paused host is not), or set the annotation {REGISTERED_IN_ANNOTATION} yourself"
-        );
-        return finding(Decision::No, what, &cure);
-    }
-    let what = format!("all hosts are registered in {first}: IRONIC_ENDPOINT of the Go manager must be that one");
-    finding(Decision::Go, what, "")
-}
-
 fn blocked_or_kept(objects: &Objects, to: Series) -> Vec<Finding> {
     let mut findings = Vec::new();
     if to >= KNOWS_BLOCKS {
@@ -324,8 +282,18 @@ fn subscriptions(objects: &Objects) -> Vec<Finding> {
     findings
 }
 
-/// A Go manager takes each update for made that is recorded, and does not read the condition.
+/// A Go manager takes each update for made that is recorded, and does not read the condition. The update of a paused host does not end.
 fn open_updates(objects: &Objects) -> Vec<Finding> {
+    let hosts = objects
+        .of::<BareMetalHost>()
+        .filter(|(_, host)| hosts::stays_paused(host));
+    let paused: BTreeSet<_> = hosts
+        .map(|(_, host)| (host.metadata.namespace, host.metadata.name))
+        .collect();
+    let is_paused = |object: &HostFirmwareComponents| {
+        let meta = &object.metadata;
+        paused.contains(&(meta.namespace.clone(), meta.name.clone()))
+    };
     let is_open = |object: &HostFirmwareComponents| {
         let mut conditions = object.status.conditions.iter();
         conditions.any(|condition| condition.type_ == "Updating" && condition.status == ConditionStatus::True)
@@ -333,11 +301,16 @@ fn open_updates(objects: &Objects) -> Vec<Finding> {
     let open = objects
         .of::<HostFirmwareComponents>()
         .filter(|(_, object)| is_open(object));
-    let finding = |(name, _)| {
+    let finding = |(name, object): (String, HostFirmwareComponents)| {
         let what = "updates of its firmware are ordered and have not ended; a Go manager takes them for made, also those that fail";
         let cure =
             "wait until their condition Updating is False, while this program runs, or take them off status.updates";
-        Finding::new(Decision::Wait, name, what, cure).row("firmware-order-recorded")
+        let decision = if is_paused(&object) {
+            Decision::Go
+        } else {
+            Decision::Wait
+        };
+        Finding::new(decision, name, what, cure).row("firmware-order-recorded")
     };
     open.map(finding).collect()
 }

@@ -4,9 +4,11 @@ mod back;
 
 use std::collections::BTreeSet;
 
+use metal3_api::infrastructure::names::HOST_PAUSED_BY_CAPM3;
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::kind::Kind as _;
 use metal3_api::meta::ConditionStatus;
+use metal3_api::metal3::names::{PAUSED_ANNOTATION, PAUSED_BY_CLAIM};
 use metal3_api::metal3::v1alpha1::{
     BareMetalHost, ErrorType, HostFirmwareComponents, HostFirmwareSettings, OperationalStatus, ProvisioningState,
 };
@@ -37,7 +39,6 @@ const BACK: &[Rule] = &[
     back::kept,
     back::external,
     back::unprepared,
-    back::moved,
     back::servicing,
     back::unserviced,
     in_flight,
@@ -118,9 +119,37 @@ pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
     each(facts, |host| RULES.iter().filter_map(|rule| rule(host)).collect())
 }
 
-/// The same on the way back.
+/// The same on the way back. A Go manager looks for a pause before anything else; `clusterctl move` takes a pause off.
 pub(crate) fn of_way_back(facts: &Facts) -> Vec<Finding> {
-    each(facts, |host| BACK.iter().filter_map(|rule| rule(host)).collect())
+    each(facts, |host| {
+        let is_paused = stays_paused(host.object);
+        let found = BACK.iter().filter_map(|rule| rule(host));
+        let found = found.map(|finding| if is_paused { after_the_pause(&finding) } else { finding });
+        found.chain(back::moved(host)).collect()
+    })
+}
+
+/// Whether neither manager changes the host or its machine until a person removes the pause. Managers remove a pause of their own when
+/// the Cluster or the HostClaim goes on that they set it for.
+pub(crate) fn stays_paused(host: &BareMetalHost) -> bool {
+    let of_managers = [HOST_PAUSED_BY_CAPM3, PAUSED_BY_CLAIM];
+    host.annotation(PAUSED_ANNOTATION)
+        .is_some_and(|by| !of_managers.contains(&by))
+}
+
+fn after_the_pause(finding: &Finding) -> Finding {
+    let cure = match finding.cure.as_str() {
+        "" => String::new(),
+        cure => format!("before the pause is removed: {cure}"),
+    };
+    let what = format!(
+        "is paused, and left as it is until the pause is removed. Without the pause: {}",
+        finding.what
+    );
+    Finding {
+        row: finding.row,
+        ..Finding::new(Decision::Go, &finding.object, what, cure)
+    }
 }
 
 fn each(facts: &Facts, found: impl Fn(&Host<'_>) -> Vec<Finding>) -> Vec<Finding> {
@@ -141,7 +170,14 @@ fn servicing(host: &Host<'_>) -> Option<Finding> {
     let what = "is serviced; a service that has begun runs to its end, and a further one begins at a requested reboot only, if a HostUpdatePolicy \
                 allows it";
     let cure = "wait until its operationalStatus is OK";
-    is_serviced.then(|| host.finding(Decision::Wait, what, cure).row("host-service-ended"))
+    is_serviced.then(|| {
+        let finding = host.finding(Decision::Wait, what, cure).row("host-service-ended");
+        // Nothing reads the end of a service of a paused host.
+        match stays_paused(host.object) {
+            true => after_the_pause(&finding),
+            false => finding,
+        }
+    })
 }
 
 /// The Go manager makes such a host available without its settings.

@@ -1,5 +1,7 @@
 //! Whether this program can take the place of the managers that run.
 
+pub(crate) mod scope;
+
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::ipam::v1alpha1::IPPool;
 use metal3_api::kind::Kind as _;
@@ -10,7 +12,6 @@ use metal3_flags::{FlagError, Owner, Request};
 use crate::facts::Facts;
 use crate::finding::{Decision, Finding, NotRead};
 use crate::managers::{Manager, Series};
-use crate::settings::{Variable, expanded};
 
 /// The Deployments that this program waits for without `--foreign-deployments`.
 pub const WAITED_FOR: [&str; 4] = [
@@ -132,43 +133,17 @@ fn release(manager: &Manager, object: &str) -> Option<Finding> {
 /// Whether this program starts with the arguments of the Deployment.
 fn arguments(facts: &Facts, manager: &Manager, object: &str) -> Vec<Finding> {
     let controllers = format!("--controllers={}", manager.controllers.join(","));
-    let given = manager.arguments.iter().map(|argument| {
-        let variables = facts.given.iter().find(|one| one.deployment == manager.deployment);
-        let variables = variables.map_or(&[][..], |one| &one.variables);
-        expanded(argument, |name| Variable::find(variables, name)?.value.clone())
-    });
-    match metal3_flags::parse([controllers].into_iter().chain(given)) {
-        Ok(Request::Help(_) | Request::Version(_)) => Vec::new(),
+    let known = scope::known_arguments(facts, manager);
+    let mut findings = match metal3_flags::parse([controllers].into_iter().chain(known)) {
+        Ok(Request::Help(_) | Request::Version(_)) => return Vec::new(),
         Ok(Request::Run(options)) => {
-            let narrowed = [
-                options.namespace.clone(),
-                options.watch_filter.clone(),
-                watched(facts, manager),
-            ];
-            let narrowed = narrowed.into_iter().flatten().find(|scope| !scope.is_empty());
             let without_effect = |warning: String| Finding::new(Decision::Go, object, warning, "");
-            let warnings = options.warnings.into_iter().map(without_effect);
-            warnings
-                .chain(narrowed.map(|scope| kept_scope(object, &scope)))
-                .collect()
+            options.warnings.into_iter().map(without_effect).collect()
         }
-        Err(errors) => errors.iter().map(|error| refused(error, object)).collect(),
-    }
-}
-
-/// The namespace that its environment names.
-fn watched(facts: &Facts, manager: &Manager) -> Option<String> {
-    let given = facts.given.iter().find(|one| one.deployment == manager.deployment)?;
-    Variable::find(&given.variables, "WATCH_NAMESPACE")?.value.clone()
-}
-
-/// Nothing in the cluster shows whether the files that will be applied have the scope.
-fn kept_scope(object: &str, scope: &str) -> Finding {
-    let what = format!(
-        "serves {scope} alone, and the files of the release name no scope: applied as they are, they serve the objects of others at once"
-    );
-    let cure = "write its settings, below, into the file before it is applied";
-    Finding::new(Decision::Go, object, what, cure)
+        Err(errors) => errors.iter().map(|error| refused(error, object)).collect::<Vec<_>>(),
+    };
+    findings.extend(scope::kept(facts, manager, object));
+    findings
 }
 
 /// The text may be one that is no flag.

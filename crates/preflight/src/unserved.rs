@@ -5,7 +5,7 @@ use metal3_api::metal3::v1alpha1::{
     BareMetalHost, BareMetalSwitch, FirmwareSchema, HardwareData, HostClaim, HostDeployPolicy, HostNetworkAttachment,
     PreprovisioningImage,
 };
-use metal3_flags::FALSE;
+use metal3_flags::{FALSE, Owner};
 use serde_json::Value;
 
 use crate::finding::{Decision, Finding};
@@ -18,14 +18,9 @@ const NETWORKING: &str = "IRONIC_NETWORKING_ENABLED";
 
 pub(crate) fn findings(objects: &Objects, given: &[Given], managers: &[Manager]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let are_served = managers.iter().any(Manager::serves_claims);
-    let may_deploy = are_served && !objects.documents::<HostDeployPolicy>().is_empty();
-    findings.extend(
-        objects
-            .documents::<HostClaim>()
-            .iter()
-            .map(|one| claim(one, may_deploy)),
-    );
+    let claims = objects.documents::<HostClaim>().iter();
+    let served = Served::of(objects, managers);
+    findings.extend(claims.map(|one| claim(one, served, objects)));
     findings.extend(objects.documents::<PreprovisioningImage>().iter().map(|document| {
         let what = "is served with --build-preprov-image only; without that flag it stays as it is";
         Finding::new(Decision::Go, name::<PreprovisioningImage>(document), what, "").row("agent-image-builder")
@@ -55,14 +50,53 @@ pub(crate) fn findings(objects: &Objects, given: &[Given], managers: &[Manager])
     findings
 }
 
+/// What serves HostClaims, before the switch and after it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Served {
+    /// This program already: the switch changes nothing for them.
+    Already,
+    /// This program, from the switch on, with policies that open hosts to them.
+    FromTheSwitch,
+    /// Nothing, or nothing that may take a host.
+    Not,
+}
+
+impl Served {
+    fn of(objects: &Objects, managers: &[Manager]) -> Self {
+        let of_hosts = managers
+            .iter()
+            .filter(|manager| manager.controllers.contains(&Owner::Hosts.name()));
+        // While a Go manager runs, this program waits.
+        let is_ours = of_hosts
+            .clone()
+            .all(|manager| manager.is_this_program || manager.replicas == 0);
+        let mut serving = of_hosts.filter(|manager| manager.serves_claims());
+        let runs_here = |manager: &Manager| manager.is_this_program && manager.replicas > 0;
+        if is_ours && serving.clone().any(runs_here) {
+            Self::Already
+        } else if serving.next().is_some() && !objects.documents::<HostDeployPolicy>().is_empty() {
+            Self::FromTheSwitch
+        } else {
+            Self::Not
+        }
+    }
+}
+
 /// A host of the Go manager gets the spec of its claim here.
-fn claim(document: &Value, may_deploy: bool) -> Finding {
+fn claim(document: &Value, served: Served, objects: &Objects) -> Finding {
     let found =
         |decision, what, cure| Finding::new(decision, name::<HostClaim>(document), what, cure).row("claim-cleaning");
     let is_asked = ["/spec/image/url", "/spec/customDeploy/method"]
         .iter()
         .any(|place| !text(document, place).is_empty());
-    if may_deploy && is_asked {
+    if served == Served::Already {
+        return found(Decision::Go, "is served by this program already", "");
+    }
+    if served == Served::FromTheSwitch && is_asked && runs_what_is_asked(document, objects) {
+        let what = "is on a host that runs what it asks for already, so that this program deploys nothing for it";
+        return found(Decision::Go, what, "");
+    }
+    if served == Served::FromTheSwitch && is_asked {
         let what = "asks for a system; with --hostclaims this program deploys it on a host that a policy permits and that runs nothing, which \
                     writes its disk, and the Go manager never does that";
         let cure = "delete the claim, its image or the policy before the switch if that shall not be; or start this program without \
@@ -73,6 +107,40 @@ fn claim(document: &Value, may_deploy: bool) -> Finding {
                 never gives it, and without the flag it stays as it is and keeps its finalizer";
     let cure = "to serve it, set the flag and bind the ClusterRole PREFIX-hostclaims-role of the release (docs/controllers/hostclaim.md)";
     found(Decision::Go, what, cure)
+}
+
+/// Whether claim and host name each other, and the host is provisioned with what the claim asks for.
+fn runs_what_is_asked(claim: &Value, objects: &Objects) -> bool {
+    let of_claim = |place: &str| text(claim, place);
+    let is_bound = |host: &&Value| {
+        let at = |place: &str| text(host, place);
+        let group = at("/spec/consumerRef/apiVersion").split('/').next().unwrap_or_default();
+        let consumer = [
+            at("/spec/consumerRef/kind"),
+            at("/spec/consumerRef/namespace"),
+            at("/spec/consumerRef/name"),
+        ];
+        let named = ["/status/bareMetalHost/namespace", "/status/bareMetalHost/name"].map(of_claim);
+        group == HostClaim::GROUP
+            && consumer
+                == [
+                    HostClaim::KIND,
+                    of_claim("/metadata/namespace"),
+                    of_claim("/metadata/name"),
+                ]
+            && named == [at("/metadata/namespace"), at("/metadata/name")]
+    };
+    let runs = |host: &Value| {
+        let at = |place: &str| text(host, place);
+        at("/status/provisioning/state") == "provisioned"
+            && at("/status/provisioning/image/url") == of_claim("/spec/image/url")
+            && at("/status/provisioning/customDeploy/method") == of_claim("/spec/customDeploy/method")
+    };
+    objects
+        .documents::<BareMetalHost>()
+        .iter()
+        .find(is_bound)
+        .is_some_and(runs)
 }
 
 fn is_off(value: &str) -> bool {

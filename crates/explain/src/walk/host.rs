@@ -4,7 +4,7 @@ use metal3_api::cluster::names::DELETE_FOR_MOVE_ANNOTATION;
 use metal3_api::infrastructure::names::HOST_PAUSED_BY_CAPM3;
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::meta::{Condition, ConditionStatus, Time};
-use metal3_api::metal3::names::{PAUSED_ANNOTATION, host_condition as conditions};
+use metal3_api::metal3::names::{PAUSED_ANNOTATION, held, host_condition as conditions};
 use metal3_api::metal3::v1alpha1::{
     BareMetalHost, ErrorType, HostFirmwareComponents, HostFirmwareSettings, OperationalStatus,
     ProvisioningState as State,
@@ -17,8 +17,6 @@ use crate::object::ObjectId;
 use crate::steps::Step;
 use crate::table::{Actor, Area, reason_of_error};
 
-/// The condition of a change that is withheld on purpose.
-const HELD: &str = "Held";
 /// Its reason for a port that the running machine does not need: an error of the host is worse.
 const HARMLESS: &str = "BootPortRefused";
 /// The reason of hardware that failed.
@@ -31,7 +29,7 @@ impl Walk<'_> {
             return Ok(next);
         }
         let status = &host.status;
-        let held = first_bad(&status.conditions, &[(HELD, ConditionStatus::True)]);
+        let held = first_bad(&status.conditions, &[(held::TYPE, ConditionStatus::True)]);
         if let Some(held) = held.filter(|held| held.reason != HARMLESS) {
             let link = link(at, Area::Hosts, held);
             self.push(link);

@@ -1,5 +1,6 @@
 //! Why a host cannot be translated to a node.
 
+use metal3_api::metal3::names::host_error::NOT_IN_BMC_NETWORKS;
 use metal3_domain::bmc::{BmcAddressError, Kind};
 use metal3_domain::image::{ImageError, ImageField};
 use metal3_domain::mac::MacError;
@@ -24,7 +25,7 @@ pub enum InvalidHost {
     Fake,
     /// The administrator does not allow the BMC.
     #[error(
-        "spec.bmc.address is not an IP address in the networks of --allowed-bmc-networks, so Ironic receives no request for \
+        "spec.bmc.address {NOT_IN_BMC_NETWORKS}, so Ironic receives no request for \
          it; correct the address, or ask the administrator of this program to add its network to the flag"
     )]
     OtherNetwork,

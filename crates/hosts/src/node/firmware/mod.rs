@@ -8,6 +8,7 @@ mod files;
 mod order;
 mod report;
 
+use metal3_api::metal3::names::host_error::NOT_IN_IMAGE_HOSTS;
 use metal3_api::metal3::v1alpha1::{FirmwareUpdate, HostFirmwareComponents};
 use metal3_domain::allowed::Allowed;
 use metal3_domain::image::check_firmware_url;
@@ -110,8 +111,7 @@ fn problem(update: &FirmwareUpdate, machine: Machine<'_>) -> Option<String> {
     }
     // Ironic downloads it, or the BMC.
     (!machine.hosts.url(&update.url)).then(|| {
-        "the host of its URL is not in --allowed-image-hosts; ask the administrator of this program to add it, or use another URL"
-            .to_owned()
+        format!("the host of its URL {NOT_IN_IMAGE_HOSTS}; ask the administrator of this program to add it, or use another URL")
     })
 }
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use metal3_api::metal3::names::REBOOT_ANNOTATION;
+use metal3_api::metal3::names::host_error::NOT_IN_IMAGE_HOSTS;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, Image, ProvisioningState as State};
 use metal3_domain::image::ImageField;
 use metal3_ironic::calls::provision::Transition;
@@ -190,7 +191,7 @@ pub(super) fn require_allowed_image(planner: &Planner<'_>, image: Option<&Image>
         Some(_) => "url",
     };
     let message = format!(
-        "spec.image.{field} names a host that is not in --allowed-image-hosts, so the image is not deployed and the machine is \
+        "spec.image.{field} names a host that {NOT_IN_IMAGE_HOSTS}, so the image is not deployed and the machine is \
          not changed; use an image of an allowed host, or ask the administrator of this program to add the host to the flag"
     );
     let kind = match planner.state() {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
 use metal3_api::meta::SecretReference;
+use metal3_api::metal3::names::host_error::MACHINE_OF_ANOTHER;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, CredentialsStatus, ErrorType, ProvisioningState as State};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
@@ -311,7 +312,7 @@ fn machine_of_another(planner: &Planner<'_>, other: &Key) -> Decision {
         true => format!("BareMetalHost {}", other.name),
         false => "a BareMetalHost of another namespace".to_owned(),
     };
-    let message = format!("spec.bmc.address is that of the machine of {whose}; correct it, or delete the other host");
+    let message = format!("{MACHINE_OF_ANOTHER}{whose}; correct it, or delete the other host");
     planner.fail_with_backoff(Failure::retryable(ErrorType::Registration, message))
 }
 

@@ -1,0 +1,318 @@
+//! Rules about the managers that run.
+
+use super::*;
+
+fn variable(name: &str, value: Option<&str>, source: Source) -> Variable {
+    Variable {
+        name: name.to_owned(),
+        value: value.map(str::to_owned),
+        source,
+    }
+}
+
+/// A report about one Go manager with these arguments and variables.
+fn report_of(name: &str, arguments: &[&str], variables: Vec<Variable>) -> Report {
+    let namespace = "capm3-system";
+    let given = Given {
+        deployment: format!("{namespace}/{name}"),
+        variables,
+        without_effect: Vec::new(),
+    };
+    report(Facts {
+        deployments: vec![deployment(namespace, name, "r/m:v1.14.0", arguments, false)],
+        given: vec![given],
+        ..facts(Direction::ToThisProgram)
+    })
+}
+
+const MACHINES: &str = "capm3-controller-manager";
+const HOSTS: &str = "baremetal-operator-controller-manager";
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "it is a table")]
+fn scope_of_a_manager_is_named_with_its_settings_because_the_files_of_the_release_have_none() {
+    let watched = |value: &str| {
+        vec![variable(
+            "WATCH_NAMESPACE",
+            Some(value),
+            Source::ConfigMap("ironic".to_owned()),
+        )]
+    };
+    let name = || vec![variable("NAME", Some("lab"), Source::Deployment)];
+    let rows: [(&str, &[&str], Vec<Variable>, Option<&str>); 11] = [
+        (
+            MACHINES,
+            &["--watch-filter=blue"],
+            Vec::new(),
+            Some("--watch-filter=blue, and"),
+        ),
+        (
+            MACHINES,
+            &["--namespace", "lab"],
+            Vec::new(),
+            Some("--namespace=lab, and"),
+        ),
+        (MACHINES, &["--namespace=$(NAME)"], name(), Some("--namespace=lab, and")),
+        (
+            MACHINES,
+            &["--namespace=lab", "--watch-filter=blue", "--no-such-flag"],
+            Vec::new(),
+            Some("--namespace=lab and --watch-filter=blue, and"),
+        ),
+        (MACHINES, &["--webhook-port=9443"], Vec::new(), None),
+        (MACHINES, &[], watched("lab"), None),
+        (
+            HOSTS,
+            &[],
+            watched("lab"),
+            Some("WATCH_NAMESPACE=lab (from ConfigMap ironic), and"),
+        ),
+        (HOSTS, &[], watched(""), None),
+        (
+            HOSTS,
+            &["-namespace=other"],
+            watched("lab"),
+            Some("--namespace=other, and"),
+        ),
+        (HOSTS, &["--namespace="], watched("lab"), None),
+        (
+            HOSTS,
+            &["--namespace=$(OTHER)"],
+            watched("lab"),
+            Some("--namespace=$(OTHER), and"),
+        ),
+    ];
+    for (manager, arguments, variables, named) in rows {
+        let found = report_of(manager, arguments, variables).findings;
+        let found: Vec<_> = found
+            .iter()
+            .filter(|one| one.cure.contains("into the file before it is applied"))
+            .collect();
+        assert_eq!(
+            found.len(),
+            usize::from(named.is_some()),
+            "{manager} {arguments:?}: {found:?}"
+        );
+        assert!(
+            found
+                .iter()
+                .all(|one| one.decision == Decision::Go && one.what.contains(named.unwrap_or_default())),
+            "{manager} {arguments:?}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn scope_that_is_not_known_makes_the_decision_unknown_and_is_named() {
+    let secret = |name: &str| vec![variable(name, None, Source::Secret("scope".to_owned()))];
+    let pod = || vec![variable("POD_IP", None, Source::Pod("status.podIP".to_owned()))];
+    let rows: [(&str, &[&str], Vec<Variable>, Option<&str>); 9] = [
+        (
+            MACHINES,
+            &["--namespace=$(NS)"],
+            secret("NS"),
+            Some("the argument --namespace=$(NS) of Deployment capm3-system/capm3"),
+        ),
+        (
+            MACHINES,
+            &["--namespace", "$(NS)", "--leader-elect"],
+            secret("NS"),
+            Some("the argument $(NS) of"),
+        ),
+        (
+            MACHINES,
+            &["--label-selector=a"],
+            Vec::new(),
+            Some("what --label-selector of Deployment capm3-system/capm3"),
+        ),
+        (MACHINES, &[], secret("WATCH_NAMESPACE"), None),
+        (MACHINES, &["--health-addr=$(POD_IP):1"], pod(), None),
+        (
+            HOSTS,
+            &[],
+            secret("WATCH_NAMESPACE"),
+            Some("WATCH_NAMESPACE of Deployment capm3-system/baremetal"),
+        ),
+        (HOSTS, &[], secret("*"), Some("WATCH_NAMESPACE of Deployment")),
+        (HOSTS, &[], secret("IRONIC_*"), None),
+        (HOSTS, &["--namespace=lab"], secret("*"), None),
+    ];
+    for (manager, arguments, variables, named) in rows {
+        let found = report_of(manager, arguments, variables);
+        assert_eq!(
+            found.not_read.len(),
+            usize::from(named.is_some()),
+            "{manager} {arguments:?}: {:?}",
+            found.not_read
+        );
+        let is_it = |one: &NotRead| one.what.starts_with(named.unwrap_or_default());
+        assert!(
+            found.not_read.iter().all(is_it),
+            "{manager} {arguments:?}: {:?}",
+            found.not_read
+        );
+        let is_refused = found.findings.iter().any(|one| one.what.contains("needs a value"));
+        assert!(!is_refused, "{manager} {arguments:?}: {:?}", found.findings);
+    }
+    let unknown = report_of(MACHINES, &["--label-selector=a"], Vec::new());
+    assert_eq!((unknown.decision, unknown.exit_code()), (Decision::Unknown, 5));
+}
+
+#[test]
+fn managers_are_found_with_their_release_and_arguments() {
+    let mut facts = facts(Direction::ToThisProgram);
+    facts.deployments = vec![
+        deployment(
+            "capm3-system",
+            "capm3-controller-manager",
+            "quay.io/metal3-io/capm3:v1.8.2",
+            &["--leader-elect"],
+            false,
+        ),
+        deployment(
+            "x",
+            "baremetal-operator-controller-manager",
+            "r:5000/bmo@sha256:00",
+            &["--demo-mode", "--webhook-port=0"],
+            false,
+        ),
+        deployment(
+            "metal3-ipam-system",
+            "ipam-controller-manager",
+            "r/capm3:v1.15.0",
+            &["--no-such-flag"],
+            true,
+        ),
+        deployment("default", "web", "nginx:1.2", &[], false),
+    ];
+    let report = report(facts);
+    let seen: Vec<_> = report
+        .managers
+        .iter()
+        .map(|one| (one.controllers.join(","), one.is_this_program, one.series))
+        .collect();
+    let (old, new) = (Some(Series::new(1, 8)), Some(Series::new(1, 15)));
+    assert_eq!(
+        seen,
+        [
+            ("capm3".to_owned(), false, old),
+            ("ipam".to_owned(), true, new),
+            ("hosts".to_owned(), false, None)
+        ]
+    );
+    let text = render(&report);
+    for part in [
+        "release 1.8 is older than 1.9",
+        "upgrade it to 1.9",
+        "--demo-mode:",
+        "does not say the release",
+        "already",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("nginx") && !text.contains("no-such-flag"), "{text}");
+    assert_eq!((report.decision, report.exit_code()), (Decision::No, 4));
+}
+
+#[test]
+fn manager_in_a_namespace_that_is_not_looked_at_stops_the_switch() {
+    for (namespace, replicas, stops) in [
+        ("baremetal-operator-system", 1, false),
+        ("metal3", 1, true),
+        ("metal3", 0, false),
+    ] {
+        let mut one = deployment(
+            namespace,
+            "baremetal-operator-controller-manager",
+            "r/bmo:v0.13.0",
+            &[],
+            false,
+        );
+        one.spec.as_mut().unwrap().replicas = Some(replicas);
+        let facts = Facts {
+            deployments: vec![one],
+            ..facts(Direction::ToThisProgram)
+        };
+        let found = about(facts, "Deployment");
+        let named = |(of, text): &(Decision, String)| {
+            *of == Decision::No
+                && text.contains("--foreign-deployments=hosts=metal3/baremetal-operator-controller-manager")
+        };
+        assert_eq!(found.iter().any(named), stops, "{namespace} {replicas}: {found:?}");
+    }
+}
+
+#[test]
+fn controllers_whose_manager_is_not_found_are_named_if_they_have_objects() {
+    let mut facts = forward::<BareMetalHost>(host("provisioned", json!({})));
+    facts.deployments = vec![deployment(
+        "capm3-system",
+        "capm3-controller-manager",
+        "r/capm3:v1.13.0",
+        &[],
+        false,
+    )];
+    let found = report(facts);
+    let unknown: Vec<&str> = found.not_read.iter().map(|one| one.what.as_str()).collect();
+    assert_eq!(
+        (found.decision, unknown),
+        (Decision::Unknown, vec!["the manager of hosts"])
+    );
+    let nothing = report(super::facts(Direction::ToThisProgram));
+    assert_eq!(nothing.not_read, []);
+}
+
+#[test]
+fn newer_release_than_is_known_stops_the_switch() {
+    for (image, stops) in [("r/capm3:v1.14.3", false), ("r/capm3:v1.15.0", true)] {
+        let facts = Facts {
+            deployments: vec![deployment(
+                "capm3-system",
+                "capm3-controller-manager",
+                image,
+                &[],
+                false,
+            )],
+            ..facts(Direction::ToThisProgram)
+        };
+        let found = about(facts, "Deployment");
+        assert_eq!(
+            found.iter().any(|(_, text)| text.contains("is newer than 1.14")),
+            stops,
+            "{image}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn arguments_of_a_manager_are_judged_with_their_variables_and_shown_without_logins() {
+    let given = |arguments: &[&str]| {
+        let name = "baremetal-operator-controller-manager";
+        let mut facts = facts(Direction::ToThisProgram);
+        facts.deployments = vec![deployment(
+            "baremetal-operator-system",
+            name,
+            "r/bmo:v0.13.0",
+            arguments,
+            false,
+        )];
+        facts.given = vec![Given {
+            deployment: format!("baremetal-operator-system/{name}"),
+            variables: vec![Variable {
+                name: "NAMESPACES".to_owned(),
+                value: Some("a,b".to_owned()),
+                source: Source::Deployment,
+            }],
+            without_effect: Vec::new(),
+        }];
+        about(facts, "Deployment")
+    };
+    for arguments in [["--namespace=a,b"], ["--namespace=$(NAMESPACES)"]] {
+        let found = given(&arguments);
+        let is_it = |(of, text): &(Decision, String)| *of == Decision::No && text.contains("all namespaces");
+        assert!(found.iter().any(is_it), "{found:?}");
+    }
+    let found = given(&["--ironic", "https://u:hunter2@ironic:6385"]);
+    assert!(found.iter().any(|(_, text)| text.contains("ironic:6385")), "{found:?}");
+    assert!(!found.iter().any(|(_, text)| text.contains("hunter2")), "{found:?}");
+}
