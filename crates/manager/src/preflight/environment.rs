@@ -8,13 +8,24 @@ use k8s_openapi::api::core::v1::{Container, EnvVarSource};
 use metal3_flags::{FALSE, Owner};
 use metal3_hosts::ironics::USUAL_NAME;
 use metal3_preflight::{
-    Decision, Finding, Given, Manager, ONE_NAMESPACE, Source, Variable, expanded, unknown_reference,
+    Decision, Finding, Given, Manager, NotRead, ONE_NAMESPACE, Source, Variable, expanded, unknown_reference,
 };
 
 use super::reader::Reader;
 use crate::hosts_config::Environment;
 
 const CONTAINER: &str = "manager";
+
+/// Variables of hosts that may stop a switch by their value: where Ironic is, and how its certificate is verified.
+const OF_TRUST: [&str; 7] = [
+    "IRONIC_ENDPOINT",
+    "IRONIC_ENDPOINTS",
+    "IRONIC_CACERT_FILE",
+    "IRONIC_CLIENT_CERT_FILE",
+    "IRONIC_CLIENT_PRIVATE_KEY_FILE",
+    "IRONIC_INSECURE",
+    "IRONIC_SKIP_CLIENT_SAN_VERIFY",
+];
 
 /// Variables by name: a later one replaces an earlier one, as in a container.
 type Variables = BTreeMap<String, Variable>;
@@ -43,6 +54,7 @@ pub(super) async fn read(
             let object = format!("Deployment {}", manager.deployment);
             let (of_hosts, refused) = judged(&object, &variables, container);
             findings.extend(of_hosts);
+            reader.not_read.extend(not_judged(&object, &variables));
             without_effect = refused;
         }
         all.push(Given {
@@ -148,6 +160,24 @@ async fn referenced(reader: &mut Reader, namespace: &str, from: &EnvVarSource) -
     }
     let resource = from.resource_field_ref.as_ref().map(|field| field.resource.clone());
     (None, Source::Pod(field.or(resource).unwrap_or_default()))
+}
+
+/// Variables that may stop a switch, and whose values are not known, by their source.
+fn not_judged(object: &str, variables: &Variables) -> Vec<NotRead> {
+    let mut by_source: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for name in OF_TRUST {
+        let found = Variable::find(variables.values(), name).filter(|one| one.value.is_none());
+        if let Some(unknown) = found {
+            by_source.entry(unknown.source.text()).or_default().push(name);
+        }
+    }
+    let not_read = |(source, names): (String, Vec<&str>)| NotRead {
+        what: format!("{} of {object}", names.join(", ")),
+        why: format!(
+            "what comes from {source} is not read, so it is not known whether this program starts with it and accepts Ironic's certificate"
+        ),
+    };
+    by_source.into_iter().map(not_read).collect()
 }
 
 /// What this program would say about these variables of hosts: findings, and the variables that it rejects or ignores, each with

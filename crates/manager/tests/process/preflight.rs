@@ -267,6 +267,69 @@ async fn list_of_namespaces_stops_the_switch_instead_of_becoming_all_of_them() {
     assert!(text.contains("would serve the objects of all namespaces"), "{text}");
 }
 
+/// Without it this program refuses the certificate of Ironic that the Go manager accepts, and every host waits.
+#[tokio::test(start_paused = true)]
+async fn variable_of_the_certificate_of_ironic_that_is_lost_stops_the_switch() {
+    for (value, code) in [("true", 4), ("false", 0)] {
+        let world = live_installation("https://192.0.2.9:6385", LOGIN, "").await;
+        let change = json!({ "data": { "IRONIC_SKIP_CLIENT_SAN_VERIFY": value } });
+        let maps = in_place::<ConfigMap>(&world);
+        maps.patch("ironic", &PatchParams::default(), &Patch::Merge(change))
+            .await
+            .unwrap();
+        let (text, found) = answer(&world, "").await;
+        assert_eq!(found, code, "{value}: {text}");
+        for part in [
+            "IRONIC_SKIP_CLIENT_SAN_VERIFY: verification of certificates is complete",
+            "give Ironic a certificate for the name that it is asked by",
+            "# without IRONIC_SKIP_CLIENT_SAN_VERIFY: ",
+        ] {
+            assert_eq!(text.contains(part), code == 4, "{value} {part}: {text}");
+        }
+    }
+}
+
+/// A value that is not read may be one of which this program says *no*, or does not start.
+#[tokio::test(start_paused = true)]
+async fn variable_of_the_certificate_of_ironic_from_a_secret_is_not_known() {
+    let one = |name: &str| json!({ "env": [{ "name": name, "valueFrom": { "secretKeyRef": { "name": "trust", "key": "x" } } }] });
+    let any = json!({ "envFrom": [{ "configMapRef": { "name": "ironic" } }, { "secretRef": { "name": "trust" } }] });
+    let prefixed = json!({ "envFrom": [{ "configMapRef": { "name": "ironic" } }, { "secretRef": { "name": "trust" }, "prefix": "DEPLOY_" }] });
+    for (environment, named) in [
+        (one("IRONIC_CACERT_FILE"), Some("IRONIC_CACERT_FILE of Deployment")),
+        (
+            one("IRONIC_CLIENT_CERT_FILE"),
+            Some("IRONIC_CLIENT_CERT_FILE of Deployment"),
+        ),
+        (
+            one("IRONIC_SKIP_CLIENT_SAN_VERIFY"),
+            Some("IRONIC_SKIP_CLIENT_SAN_VERIFY of Deployment"),
+        ),
+        (one("IRONIC_CLIENT_TIMEOUT"), None),
+        (any, Some("IRONIC_CACERT_FILE, ")),
+        (prefixed, None),
+    ] {
+        let world = live_installation("https://192.0.2.9:6385", LOGIN, "").await;
+        let name = "baremetal-operator-controller-manager";
+        let deployments = in_place::<Deployment>(&world);
+        let deployment = deployments.get(name).await.unwrap();
+        let mut container =
+            serde_json::to_value(&deployment.spec.unwrap().template.spec.unwrap().containers[0]).unwrap();
+        for (member, value) in environment.as_object().unwrap() {
+            container[member] = value.clone();
+        }
+        let change = json!({ "spec": { "template": { "spec": { "containers": [container] } } } });
+        let patch = Patch::Merge(change);
+        deployments.patch(name, &PatchParams::default(), &patch).await.unwrap();
+        let (text, code) = answer(&world, "").await;
+        assert_eq!(code, if named.is_some() { 5 } else { 0 }, "{environment}: {text}");
+        let mut unread = text.lines().filter(|line| line.starts_with("Not read: "));
+        let is_named =
+            unread.any(|line| line.contains(named.unwrap_or("Secret trust")) && line.contains("Secret trust"));
+        assert_eq!(is_named, named.is_some(), "{environment}: {text}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn variables_of_a_config_map_that_may_not_be_read_are_not_known() {
     let world = new_host().await;

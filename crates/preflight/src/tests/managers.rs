@@ -28,6 +28,9 @@ fn report_of(name: &str, arguments: &[&str], variables: Vec<Variable>) -> Report
 const MACHINES: &str = "capm3-controller-manager";
 const HOSTS: &str = "baremetal-operator-controller-manager";
 
+/// A manager, its arguments and its variables, and what is said of them.
+type Row<'a> = (&'a str, &'a [&'a str], Vec<Variable>, Option<&'a str>);
+
 #[test]
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 fn scope_of_a_manager_is_named_with_its_settings_because_the_files_of_the_release_have_none() {
@@ -39,7 +42,7 @@ fn scope_of_a_manager_is_named_with_its_settings_because_the_files_of_the_releas
         )]
     };
     let name = || vec![variable("NAME", Some("lab"), Source::Deployment)];
-    let rows: [(&str, &[&str], Vec<Variable>, Option<&str>); 11] = [
+    let rows: [Row<'_>; 11] = [
         (
             MACHINES,
             &["--watch-filter=blue"],
@@ -106,7 +109,7 @@ fn scope_of_a_manager_is_named_with_its_settings_because_the_files_of_the_releas
 fn scope_that_is_not_known_makes_the_decision_unknown_and_is_named() {
     let secret = |name: &str| vec![variable(name, None, Source::Secret("scope".to_owned()))];
     let pod = || vec![variable("POD_IP", None, Source::Pod("status.podIP".to_owned()))];
-    let rows: [(&str, &[&str], Vec<Variable>, Option<&str>); 9] = [
+    let rows: [Row<'_>; 9] = [
         (
             MACHINES,
             &["--namespace=$(NS)"],
