@@ -42,6 +42,17 @@ pub struct Secret {
     pub is_marked: bool,
 }
 
+/// A provider in the inventory of clusterctl.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Provider {
+    /// The namespace that it is installed in.
+    pub namespace: String,
+    /// Such as `infrastructure-metal3`.
+    pub name: String,
+    /// The version that upgrades are planned from.
+    pub version: String,
+}
+
 impl Facts {
     /// Whether all objects of these were listed.
     pub(crate) fn are_listed(&self, plural: &str) -> bool {
@@ -70,6 +81,8 @@ pub struct Facts {
     pub given: Vec<Given>,
     /// The accounts of the managers whose roles were read.
     pub accounts: Vec<Account>,
+    /// The inventory of clusterctl; `None` if it could not be read.
+    pub providers: Option<Vec<Provider>>,
     /// What the controllers do first; `None` when no dry run was made.
     pub dry_run: Option<DryRun>,
     /// What could not be read.

@@ -28,7 +28,7 @@ mod unserved;
 mod tests;
 
 pub use dry_run::{Change, DryRun};
-pub use facts::{Crd, Direction, Facts, Secret};
+pub use facts::{Crd, Direction, Facts, Provider, Secret};
 pub use finding::{Decision, Finding, NotRead};
 pub use managers::{Manager, Series, found};
 pub use objects::{KINDS, KindName, Objects, named};

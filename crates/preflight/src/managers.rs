@@ -8,6 +8,10 @@ use serde::{Serialize, Serializer};
 
 /// The label on the Pods of this program.
 const PART_OF: (&str, &str) = ("app.kubernetes.io/part-of", "metal3-rs");
+/// The label by which clusterctl knows the objects of a provider.
+const PROVIDER: &str = "cluster.x-k8s.io/provider";
+/// The label with the version of an application, as charts set it.
+const VERSION: &str = "app.kubernetes.io/version";
 /// The container of a manager in the manifests of all of them.
 const CONTAINER: &str = "manager";
 
@@ -61,8 +65,14 @@ pub struct Manager {
     pub deployment: String,
     /// Its image.
     pub image: String,
-    /// The series of its image's tag, if it is one.
+    /// The series of its image's tag if it is one, or what else says it.
     pub series: Option<Series>,
+    /// The provider of clusterctl that it is of.
+    #[serde(skip)]
+    pub provider: Option<String>,
+    /// The version that its labels say.
+    #[serde(skip)]
+    pub labelled: Option<String>,
     /// Replicas that are wanted.
     pub replicas: i32,
     /// Its arguments.
@@ -113,6 +123,7 @@ fn manager(deployment: &Deployment) -> Option<Manager> {
         .rsplit_once(':')
         .map(|(_, tag)| tag)
         .filter(|tag| !tag.contains('/'));
+    let label = |name: &str| deployment.metadata.labels.as_ref()?.get(name).cloned();
     let arguments = container.args.clone().unwrap_or_default();
     let chosen = if is_ours { chosen(&arguments) } else { None };
     Some(Manager {
@@ -123,6 +134,8 @@ fn manager(deployment: &Deployment) -> Option<Manager> {
             deployment.metadata.namespace.as_deref().unwrap_or_default()
         ),
         series: tag.and_then(Series::parse),
+        provider: label(PROVIDER),
+        labelled: label(VERSION),
         image,
         replicas: spec.replicas.unwrap_or(1),
         arguments,

@@ -1,6 +1,7 @@
 //! Whether this program can take the place of the managers that run.
 
 pub(crate) mod scope;
+pub(crate) mod version;
 
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3Machine};
 use metal3_api::ipam::v1alpha1::IPPool;
@@ -11,7 +12,7 @@ use metal3_flags::{FlagError, Owner, Request};
 
 use crate::facts::Facts;
 use crate::finding::{Decision, Finding, NotRead};
-use crate::managers::{Manager, Series};
+use crate::managers::Manager;
 
 /// The Deployments that this program waits for without `--foreign-deployments`.
 pub const WAITED_FOR: [&str; 4] = [
@@ -25,24 +26,6 @@ pub const WAITED_FOR: [&str; 4] = [
 pub const ONE_NAMESPACE: &str = "run one process for each of these namespaces, each with --namespace; without it this program would \
     serve the objects of all namespaces";
 
-/// The newest series that is known.
-fn newest(manager: &Manager) -> Series {
-    if manager.controllers == [Owner::Hosts.name()] {
-        Series::new(0, 14)
-    } else {
-        Series::new(1, 14)
-    }
-}
-
-/// The oldest series whose objects this program takes over.
-fn oldest(manager: &Manager) -> Series {
-    if manager.controllers == [Owner::Hosts.name()] {
-        Series::new(0, 9)
-    } else {
-        Series::new(1, 9)
-    }
-}
-
 /// The rules about the Go managers.
 pub(crate) fn findings(facts: &Facts, managers: &[Manager]) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -53,7 +36,7 @@ pub(crate) fn findings(facts: &Facts, managers: &[Manager]) -> Vec<Finding> {
             findings.push(Finding::new(Decision::Go, object, what, ""));
             continue;
         }
-        findings.extend(release(manager, &object));
+        findings.extend(version::findings(facts, manager, &object));
         findings.extend(not_waited_for(manager, &object));
         findings.extend(arguments(facts, manager, &object));
     }
@@ -103,31 +86,6 @@ fn not_waited_for(manager: &Manager, object: &str) -> Option<Finding> {
         "install this program in its place, or scale it to 0 first and start this program with --foreign-deployments={owner}={at}"
     );
     Some(Finding::new(Decision::No, object, what, cure))
-}
-
-fn release(manager: &Manager, object: &str) -> Option<Finding> {
-    let (oldest, newest) = (oldest(manager), newest(manager));
-    match manager.series {
-        Some(series) if series > newest => Some(Finding::new(
-            Decision::No,
-            object,
-            format!("release {series} is newer than {newest}, the newest whose objects are taken over"),
-            "take a newer release of this program, or go back to that release first",
-        )),
-        Some(series) if series < oldest => Some(Finding::new(
-            Decision::No,
-            object,
-            format!("release {series} is older than {oldest}, the oldest whose objects are taken over"),
-            format!("upgrade it to {oldest} or later first"),
-        )),
-        Some(_) => None,
-        None => Some(Finding::new(
-            Decision::Go,
-            object,
-            format!("the tag of {} does not say the release", manager.image),
-            format!("make sure that it is {oldest} or later"),
-        )),
-    }
 }
 
 /// Whether this program starts with the arguments of the Deployment.

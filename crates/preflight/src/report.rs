@@ -42,7 +42,10 @@ impl Report {
 /// Applies all rules.
 #[must_use]
 pub fn report(mut facts: Facts) -> Report {
-    let managers = managers::found(&facts.deployments);
+    let mut managers = managers::found(&facts.deployments);
+    for manager in managers.iter_mut().filter(|manager| !manager.is_this_program) {
+        manager.series = replaced::version::series(&facts, manager);
+    }
     let mut findings = match facts.direction {
         Direction::ToThisProgram => {
             let not_found = replaced::not_found(&facts, &managers);

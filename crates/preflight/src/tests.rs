@@ -37,6 +37,7 @@ fn facts(direction: Direction) -> Facts {
         environment: Vec::new(),
         given: Vec::new(),
         accounts: Vec::new(),
+        providers: Some(Vec::new()),
         dry_run: None,
         not_read: Vec::new(),
     }

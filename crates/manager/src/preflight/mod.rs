@@ -95,6 +95,7 @@ impl Preflight {
             objects.insert(*kind, reader.objects(kind, &crds).await);
         }
         let secrets = reader.host_secrets(&objects).await;
+        let providers = reader.providers().await;
         let managers = found(&deployments);
         let (given, mut environment) = environment::read(&mut reader, &deployments, &managers).await;
         let is_forward = self.direction == Direction::ToThisProgram;
@@ -130,6 +131,7 @@ impl Preflight {
             environment,
             given,
             accounts,
+            providers,
             dry_run,
             not_read: reader.not_read,
         })

@@ -12,7 +12,7 @@ use metal3_api::infrastructure::conversion::{Version, convert};
 use metal3_api::infrastructure::names as infrastructure;
 use metal3_api::metal3::names::{ENVIRONMENT_BAREMETAL, ENVIRONMENT_LABEL, SECRET_FINALIZER};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
-use metal3_preflight::{Crd, Decision, Finding, KindName, NotRead, Objects, Secret as HostSecret, named};
+use metal3_preflight::{Crd, Decision, Finding, KindName, NotRead, Objects, Provider, Secret as HostSecret, named};
 use metal3_runtime::work::{Class, classify};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -78,6 +78,30 @@ impl Reader {
             name: crd.metadata.name.unwrap_or_default(),
         };
         crds.into_iter().flatten().map(crd).collect()
+    }
+
+    /// The inventory of clusterctl, empty without clusterctl. It only confirms what tags of images say, so that a viewer needs no right to
+    /// it: `None` without.
+    pub(super) async fn providers(&self) -> Option<Vec<Provider>> {
+        let kind = GroupVersionKind::gvk("clusterctl.cluster.x-k8s.io", "v1alpha3", "Provider");
+        let kind = ApiResource::from_gvk_with_plural(&kind, "providers");
+        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &kind);
+        let found = match api.list(&ListParams::default()).await {
+            Ok(found) => found.items,
+            Err(error) if classify(&error) == Class::NotFound => Vec::new(),
+            Err(_) => return None,
+        };
+        let provider = |object: DynamicObject| Provider {
+            version: object
+                .data
+                .get("version")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned(),
+            namespace: object.metadata.namespace.unwrap_or_default(),
+            name: object.metadata.name.unwrap_or_default(),
+        };
+        Some(found.into_iter().map(provider).collect())
     }
 
     /// The objects of a kind; none when it is not installed. Go managers up to 1.12 serve an older version of some.

@@ -287,6 +287,129 @@ fn newer_release_than_is_known_stops_the_switch() {
     }
 }
 
+/// The tag of an image may be a digest, or one of the user, and an upgrade may have been recorded that was not made.
+#[test]
+#[expect(clippy::too_many_lines, reason = "it is a table")]
+fn release_is_that_of_tag_label_and_inventory_and_their_contradiction_is_named() {
+    type Row<'a> = (
+        &'a str,
+        Option<&'a str>,
+        Option<&'a str>,
+        Option<&'a str>,
+        Option<Series>,
+        &'a [(Decision, &'a str)],
+    );
+    let (known, unclear) = (Some(Series::new(1, 13)), "its release is not clear: it is ");
+    let (older, newer) = ("release 1.8 is older than 1.9", "release 1.15 is newer than 1.14");
+    let provider = Some("infrastructure-metal3");
+    let rows: [Row<'_>; 9] = [
+        ("r/m:v1.13.1", provider, None, Some("v1.13.1"), known, &[]),
+        ("r/m@sha256:00", provider, None, Some("v1.13.1"), known, &[]),
+        ("r/m@sha256:00", None, None, Some("v1.13.1"), known, &[]),
+        ("r/m@sha256:00", None, Some("1.13.1"), None, known, &[]),
+        (
+            "r/m@sha256:00",
+            Some("ipam-metal3"),
+            None,
+            Some("v1.13.1"),
+            None,
+            &[(Decision::Go, "does not say the release")],
+        ),
+        (
+            "r/m:v1.13.1",
+            provider,
+            None,
+            Some("v1.14.0"),
+            known,
+            &[(Decision::Go, unclear)],
+        ),
+        (
+            "r/m:v1.13.1",
+            provider,
+            None,
+            Some("v1.8.0"),
+            known,
+            &[(Decision::No, older), (Decision::Go, unclear)],
+        ),
+        (
+            "r/m:v1.13.1",
+            provider,
+            Some("1.15.0"),
+            None,
+            known,
+            &[(Decision::No, newer), (Decision::Go, unclear)],
+        ),
+        (
+            "r/m:mine",
+            provider,
+            None,
+            Some("nightly"),
+            None,
+            &[(Decision::Go, "does not say the release")],
+        ),
+    ];
+    for (image, label, labelled, recorded, series, expected) in rows {
+        let mut one = deployment("capm3-system", MACHINES, image, &[], false);
+        let labels = [
+            ("cluster.x-k8s.io/provider", label),
+            ("app.kubernetes.io/version", labelled),
+        ];
+        let labels = labels
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
+        one.metadata.labels = Some(labels.collect());
+        let provider = |namespace: &str, version: &str| Provider {
+            namespace: namespace.to_owned(),
+            name: "infrastructure-metal3".to_owned(),
+            version: version.to_owned(),
+        };
+        let elsewhere = provider("other", "v1.2.0");
+        let report = report(Facts {
+            deployments: vec![one],
+            providers: Some(
+                recorded
+                    .map(|version| provider("capm3-system", version))
+                    .into_iter()
+                    .chain([elsewhere])
+                    .collect(),
+            ),
+            ..facts(Direction::ToThisProgram)
+        });
+        let found: Vec<_> = report
+            .findings
+            .iter()
+            .map(|one| (one.decision, one.what.as_str()))
+            .collect();
+        let is_it = |((of, text), (decision, part)): (&(Decision, &str), &(Decision, &str))| {
+            of == decision && text.contains(part)
+        };
+        let matches = found.len() == expected.len() && found.iter().zip(expected).all(is_it);
+        assert!(matches, "{image} {label:?} {labelled:?} {recorded:?}: {found:?}");
+        assert_eq!(
+            report.managers[0].series, series,
+            "{image} {label:?} {labelled:?} {recorded:?}"
+        );
+    }
+}
+
+#[test]
+fn inventory_that_could_not_be_read_is_named_when_nothing_else_says_the_release() {
+    for (image, is_named) in [("r/m:v1.13.1", false), ("r/m@sha256:00", true)] {
+        let found = about(
+            Facts {
+                deployments: vec![deployment("capm3-system", MACHINES, image, &[], false)],
+                providers: None,
+                ..facts(Direction::ToThisProgram)
+            },
+            "Deployment",
+        );
+        let named = found
+            .iter()
+            .any(|(_, text)| text.contains("the inventory of clusterctl could not be read"));
+        assert_eq!(named, is_named, "{image}: {found:?}");
+    }
+}
+
 #[test]
 fn arguments_of_a_manager_are_judged_with_their_variables_and_shown_without_logins() {
     let given = |arguments: &[&str]| {
