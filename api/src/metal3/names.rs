@@ -111,6 +111,15 @@ pub mod host_error {
     pub const NOT_IN_BMC_NETWORKS: &str = "is not an IP address in the networks of --allowed-bmc-networks";
     /// Is in each error that they cause on an image, or on a file with firmware.
     pub const NOT_IN_IMAGE_HOSTS: &str = "is not in --allowed-image-hosts";
+    /// Is in the error of a host whose status names a node that has the name of another host.
+    pub const NODE_OF_ANOTHER_NAME: &str = "in status.provisioning.ID has not the name of this host in Ironic";
+    /// Begins the error of a host whose node is in maintenance without a fault: an operator set it.
+    pub const IN_MAINTENANCE: &str = "the node is in maintenance (";
+    /// Is in the error of a host that names a Secret which may not be used for it.
+    pub const SECRET_UNLABELLED: &str = "is not labelled for use by hosts, so it is not read";
+    /// Begins the error of a host whose RAID volumes may be as requested, or not.
+    pub const VOLUMES_UNKNOWN: &str =
+        "it is not known whether the cleaning that failed or was lost in Ironic was for the RAID volumes";
 }
 
 /// The condition of a host that waits for a person.
@@ -119,6 +128,8 @@ pub mod held {
     pub const TYPE: &str = "Held";
     /// Its reason when the deprovision budget is spent.
     pub const BUDGET_SPENT: &str = "DeprovisionBudgetSpent";
+    /// Its reason when an annotation delays the deletion of the host.
+    pub const DELETION_DELAYED: &str = "DeletionDelayed";
 }
 
 /// Types of the conditions of a HostClaim.

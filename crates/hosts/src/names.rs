@@ -383,7 +383,8 @@ mod tests {
 
     /// Programs that read a status use the name of the API.
     #[test]
-    fn reason_of_a_spent_budget_is_that_of_the_api() {
+    fn reasons_of_what_is_held_are_those_of_the_api() {
         assert_eq!(super::reason::BUDGET_SPENT.as_str(), held::BUDGET_SPENT);
+        assert_eq!(super::reason::DELETION_DELAYED.as_str(), held::DELETION_DELAYED);
     }
 }

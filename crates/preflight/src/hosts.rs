@@ -35,8 +35,6 @@ const RULES: &[Rule] = &[
 
 /// On the way back: what either manager continues, and what a Go manager would do that this program does not.
 const BACK: &[Rule] = &[
-    back::withheld,
-    back::kept,
     back::external,
     back::unprepared,
     back::servicing,
@@ -123,7 +121,7 @@ pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
 pub(crate) fn of_way_back(facts: &Facts) -> Vec<Finding> {
     each(facts, |host| {
         let is_paused = stays_paused(host.object);
-        let found = BACK.iter().filter_map(|rule| rule(host));
+        let found = back::GUARDS.iter().chain(BACK).filter_map(|rule| rule(host));
         let found = found.map(|finding| if is_paused { after_the_pause(&finding) } else { finding });
         found.chain(back::moved(host)).collect()
     })
@@ -212,7 +210,7 @@ fn update_is_pending(host: &Host<'_>) -> Option<Finding> {
 }
 
 fn in_flight(host: &Host<'_>) -> Option<Finding> {
-    if host.is_back() && (back::withheld(host).is_some() || back::kept(host).is_some()) {
+    if host.is_back() && back::is_guarded(host) {
         return None;
     }
     let state = match host.state() {
@@ -248,8 +246,7 @@ fn moving(host: &Host<'_>) -> Option<Finding> {
 
 fn failed(host: &Host<'_>) -> Option<Finding> {
     let kind = host.error()?;
-    let of_way_back = [back::withheld, back::kept, back::unserviced];
-    if host.is_back() && of_way_back.iter().any(|rule| rule(host).is_some()) {
+    if host.is_back() && (back::is_guarded(host) || back::unserviced(host).is_some()) {
         return None;
     }
     if host.object.status.error_type == Some(ErrorType::Servicing) {

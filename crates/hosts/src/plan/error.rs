@@ -85,7 +85,7 @@ impl Failure {
 }
 
 /// The beginnings of the messages about a node that Ironic does not operate.
-pub(crate) const MAINTENANCE: &str = "the node is in maintenance (";
+pub(crate) use metal3_api::metal3::names::host_error::IN_MAINTENANCE as MAINTENANCE;
 pub(crate) const FAULT: &str = "Ironic reports a fault of the node (";
 pub(crate) const POWER_FAILURE: &str = "Ironic cannot reach the BMC (power failure)";
 /// The beginnings of the messages about a request that Ironic rejects, and about a node that is not changed.

@@ -2,6 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::names::MOVE_LABEL;
+use metal3_api::metal3::names::host_error::SECRET_UNLABELLED;
 use metal3_api::metal3::names::{ENVIRONMENT_BAREMETAL, ENVIRONMENT_LABEL, SECRET_FINALIZER};
 use metal3_api::metal3::v1alpha1::ErrorType;
 use metal3_runtime::patch::Changes;
@@ -30,7 +31,7 @@ pub(crate) fn require_labelled(planner: &Planner<'_>, name: &str, secret: Secret
     }
     let namespace = planner.host().metadata.namespace.as_deref().unwrap_or_default();
     let message = format!(
-        "Secret {name} is not labelled for use by hosts, so it is not read. If {field} names the right Secret, run: \
+        "Secret {name} {SECRET_UNLABELLED}. If {field} names the right Secret, run: \
          kubectl label secret --namespace {namespace} {name} {ENVIRONMENT_LABEL}={ENVIRONMENT_BAREMETAL}"
     );
     let failure = Failure::until(ErrorType::Registration, message, wait::on_secret(name));

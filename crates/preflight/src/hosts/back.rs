@@ -1,17 +1,40 @@
 //! What only this program keeps from happening to a host: a Go manager erases it, powers it or offers it at once.
 
+mod errors;
+mod states;
+
 use metal3_api::meta::{Condition, ConditionStatus};
 use metal3_api::metal3::names::{held, host_error};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, CustomDeploy, ErrorType, OperationalStatus, ProvisioningState};
 
-use super::{Host, moving};
+use super::{Host, Rule, moving};
 use crate::finding::{Decision, Finding};
+
+/// What either manager would not do the same way.
+pub(super) const GUARDS: [Rule; 8] = [
+    withheld,
+    errors::kept,
+    states::rebooted,
+    states::restored,
+    states::delayed,
+    states::taken_back,
+    states::volumes,
+    states::other_disk,
+];
+
+/// Whether a Go manager does not continue the host as this program does.
+pub(super) fn is_guarded(host: &Host<'_>) -> bool {
+    GUARDS.iter().any(|rule| rule(host).is_some())
+}
 
 /// What runs, or ran, is not removed until a person decides.
 pub(super) fn withheld(host: &Host<'_>) -> Option<Finding> {
     let status = &host.object.status;
     let held = |one: &Condition| one.type_ == held::TYPE && one.status == ConditionStatus::True;
-    let is_held = status.conditions.iter().any(held);
+    // Either manager leaves a detached host alone whose deletion is delayed.
+    let is_detached = status.operational_status == OperationalStatus::Detached;
+    let waits = |one: &Condition| held(one) && !(is_detached && one.reason == held::DELETION_DELAYED);
+    let is_held = status.conditions.iter().any(waits);
     let is_budget = status
         .conditions
         .iter()
@@ -38,32 +61,6 @@ pub(super) fn withheld(host: &Host<'_>) -> Option<Finding> {
         return Some(refuse(why).row("hosts-deprovision-budget"));
     }
     is_withheld.then(|| refuse("is not deprovisioned until its error is decided").row("host-unexpected-state"))
-}
-
-/// An error that leaves a machine as it is, which a Go manager does not know.
-pub(super) fn kept(host: &Host<'_>) -> Option<Finding> {
-    let message = host.object.status.error_message.as_str();
-    if host.error().is_none() || withheld(host).is_some() {
-        return None;
-    }
-    let refuse = |what: &str| {
-        let cure = "correct what its error names, or pause it before the switch: kubectl annotate bmh HOST \
-                    baremetalhost.metal3.io/paused=user";
-        host.finding(Decision::No, what, cure)
-    };
-    if message.starts_with(host_error::SERVES_ANOTHER) {
-        let what = "has a node that serves another instance; a Go manager does not look, and switches, cleans or deploys that machine";
-        return Some(refuse(what).row("host-node-of-another"));
-    }
-    if message.starts_with(host_error::MACHINE_OF_ANOTHER) {
-        let what = "has the machine of another host; a Go manager registers it a second time, and reboots, cleans and deploys what runs on it";
-        return Some(refuse(what).row("host-machine-once"));
-    }
-    let limits = [host_error::NOT_IN_BMC_NETWORKS, host_error::NOT_IN_IMAGE_HOSTS];
-    let is_limited = limits.iter().any(|limit| message.contains(limit));
-    let what =
-        "is refused by a limit of this program that a Go manager does not have: it registers or deploys it at once";
-    (is_limited && !host.runs()).then(|| refuse(what).row("destinations-allowed"))
 }
 
 /// Whether what runs is not requested any more.

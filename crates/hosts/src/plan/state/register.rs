@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
 use metal3_api::meta::SecretReference;
-use metal3_api::metal3::names::host_error::MACHINE_OF_ANOTHER;
+use metal3_api::metal3::names::host_error::{MACHINE_OF_ANOTHER, NODE_OF_ANOTHER_NAME};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, CredentialsStatus, ErrorType, ProvisioningState as State};
 use metal3_ironic::calls::provision::Transition;
 use metal3_ironic::model::node::Node;
@@ -103,7 +103,7 @@ fn foreign_node(host: &BareMetalHost, found: &ForeignNode) -> String {
         }
         // differs: `host-node-by-name`. The Go manager takes any node that status.provisioning.ID names.
         ForeignNode::Recorded { uuid } => format!(
-            "node {uuid} in status.provisioning.ID has not the name of this host in Ironic, so it may serve another \
+            "node {uuid} {NODE_OF_ANOTHER_NAME}, so it may serve another \
              host and is not changed. If it is the node of this host, an administrator of Ironic names it {}",
             node::name::of(host).unwrap_or_default()
         ),

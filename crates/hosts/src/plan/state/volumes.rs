@@ -4,6 +4,7 @@
 //! order and its record finds the node cleaning for the same volumes, or orders the cleaning once more. Another failure says
 //! nothing about them: they may hold data.
 
+use metal3_api::metal3::names::host_error::VOLUMES_UNKNOWN;
 use metal3_api::metal3::v1alpha1::{BareMetalHost, ErrorType, ProvisioningState as State, RootDeviceHints};
 use metal3_ironic::model::node::Node;
 use metal3_ironic::model::state::ProvisionState as S;
@@ -53,8 +54,6 @@ pub(super) fn observe_cleaning(planner: &mut Planner<'_>, node: &Node) -> PlanRe
 
 /// The beginnings of this program's messages about the volumes.
 const OTHER_VOLUMES: &str = "Ironic reports other software volumes than those that were ordered";
-const UNKNOWN_CLEANING: &str =
-    "it is not known whether the cleaning that failed or was lost in Ironic was for the RAID volumes";
 
 /// Requires that it is known whether hardware volumes are as recorded: nothing else shows it.
 pub(super) fn require_known(planner: &Planner<'_>, node: &Node) -> PlanResult<()> {
@@ -67,7 +66,7 @@ pub(super) fn require_known(planner: &Planner<'_>, node: &Node) -> PlanResult<()
 
 fn unknown_cleaning() -> Decision {
     let message = format!(
-        "{UNKNOWN_CLEANING} of spec.raid.hardwareRAIDVolumes, so none is deleted or made; to keep them, remove spec.raid and set it \
+        "{VOLUMES_UNKNOWN} of spec.raid.hardwareRAIDVolumes, so none is deleted or made; to keep them, remove spec.raid and set it \
          again once the host is available; to have them made again, change that list"
     );
     Decision::reject(ErrorType::Preparation, message)

@@ -323,3 +323,180 @@ fn work_of_a_paused_host_is_not_waited_for() {
         );
     }
 }
+
+/// What a Go manager does at once with what this program only reports: by the errors that this program writes.
+#[test]
+fn way_back_is_refused_for_errors_of_a_node_or_a_secret_that_a_go_manager_takes() {
+    let named =
+        "node 1-2 in status.provisioning.ID has not the name of this host in Ironic, so it may serve another host";
+    let maintenance = "the node is in maintenance (fans are replaced), so Ironic does not operate it";
+    let secret = "Secret bmc is not labelled for use by hosts, so it is not read. If spec.bmc.credentialsName names";
+    for (state, message, row) in [
+        ("provisioned", named, Some("host-node-by-name")),
+        ("deprovisioning", named, Some("host-node-by-name")),
+        ("registering", named, Some("host-node-by-name")),
+        ("provisioned", maintenance, Some("host-maintenance-reported")),
+        ("preparing", maintenance, Some("host-maintenance-reported")),
+        ("registering", secret, Some("host-secret-labelled")),
+        ("provisioned", secret, None),
+        (
+            "registering",
+            "Ironic reports a fault of the node (clean failure): x",
+            None,
+        ),
+    ] {
+        let failed =
+            json!({ "status": { "errorType": "registration error", "errorCount": 1, "errorMessage": message } });
+        let mut one = host(state, failed);
+        if state == "deprovisioning" {
+            one["status"]["provisioning"]["image"]["url"] = json!("http://images.example/a");
+        }
+        refused_with(one, row, &format!("{state} {message}"));
+    }
+}
+
+/// The only finding that is a refusal has the row; without one, either manager goes on.
+fn refused_with(one: Value, row: Option<&str>, what: &str) {
+    let found = report(back::<BareMetalHost>(Series::new(1, 14), one)).findings;
+    let found: Vec<_> = found
+        .iter()
+        .filter(|one| one.object.starts_with("BareMetalHost"))
+        .collect();
+    let stops: Vec<_> = found
+        .iter()
+        .filter(|one| one.decision != Decision::Go)
+        .map(|one| one.row)
+        .collect();
+    assert_eq!(
+        stops,
+        row.map(Some).into_iter().collect::<Vec<_>>(),
+        "{what}: {found:?}"
+    );
+    let goes_on = found.iter().any(|one| one.what.contains("either manager"));
+    assert!(row.is_none() || !goes_on, "{what}: {found:?}");
+}
+
+#[test]
+fn way_back_is_refused_for_a_request_that_a_go_manager_carries_out_another_way() {
+    let never_off = |online: bool, on: bool| json!({ "spec": { "disablePowerOff": true, "online": online }, "status": { "poweredOn": on } });
+    let kept_off = |mut one: Value| {
+        one["metadata"]["annotations"] = json!({ "reboot.metal3.io/key": "" });
+        one
+    };
+    let delayed = |action: &str, force: bool, is_deleted: bool| {
+        let text = json!({ "deleteAction": action, "force": force }).to_string();
+        let mut meta = json!({ "annotations": { "baremetalhost.metal3.io/detached": text } });
+        if is_deleted {
+            meta["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        }
+        json!({ "metadata": meta, "status": { "operationalStatus": "detached" } })
+    };
+    let deleted = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } });
+    let (off, again) = (Some("host-never-off"), Some("host-delayed-deletion"));
+    for (state, more, row) in [
+        ("provisioned", never_off(false, true), off),
+        ("externally provisioned", never_off(false, true), off),
+        ("available", never_off(false, true), off),
+        ("provisioned", never_off(false, false), None),
+        ("provisioned", never_off(true, true), None),
+        ("provisioned", kept_off(never_off(true, true)), off),
+        ("available", kept_off(never_off(true, true)), None),
+        ("inspecting", never_off(false, true), None),
+        ("deleting", json!({}), Some("host-restored-deletion")),
+        ("powering off before delete", json!({}), Some("host-restored-deletion")),
+        ("deleting", deleted.clone(), None),
+        ("deprovisioning", delayed("delay", false, true), again),
+        ("provisioning", delayed("delay", false, true), again),
+        ("inspecting", delayed("delay", false, true), again),
+        ("provisioned", delayed("delay", false, true), None),
+        ("deprovisioning", delayed("delay", true, true), None),
+        ("deprovisioning", delayed("delete", false, true), None),
+        ("deprovisioning", delayed("delay", false, false), None),
+    ] {
+        refused_with(host(state, more.clone()), row, &format!("{state} {more}"));
+    }
+    let held = json!([{ "type": "Held", "status": "True", "reason": "DeletionDelayed", "message": "x",
+        "lastTransitionTime": "2026-01-01T00:00:00Z" }]);
+    let mut detached = host("provisioned", delayed("delay", false, true));
+    detached["status"]["conditions"] = held;
+    refused_with(detached, None, "either manager leaves it alone");
+}
+
+#[test]
+fn way_back_waits_for_a_deprovisioning_that_may_be_taken_back() {
+    let image = json!({ "image": { "url": "http://images.example/a" } });
+    let runs = json!({ "provisioning": image });
+    let row = Some("host-deprovision-taken-back");
+    for (state, more, row) in [
+        ("deprovisioning", json!({ "spec": image, "status": runs }), row),
+        ("deprovisioning", json!({ "status": runs }), None),
+        ("deprovisioning", json!({ "spec": image }), None),
+        ("deprovisioning", json!({}), None),
+        ("provisioned", json!({ "spec": image, "status": runs }), None),
+    ] {
+        refused_with(host(state, more.clone()), row, &format!("{state} {more}"));
+    }
+}
+
+#[test]
+fn way_back_is_refused_for_volumes_and_disks_that_a_go_manager_would_erase() {
+    let soft = json!({ "softwareRAIDVolumes": [{ "level": "1" }] });
+    let hard = json!({ "hardwareRAIDVolumes": [{ "level": "1" }] });
+    let failed = |message: &str| json!({ "errorType": "preparation error", "errorCount": 1, "errorMessage": message });
+    let unknown =
+        "it is not known whether the cleaning that failed or was lost in Ironic was for the RAID volumes of spec.raid";
+    let spec = |raid: &Value, mode: &str| json!({ "raid": raid, "automatedCleaningMode": mode });
+    let hints = |of: &str| json!({ "rootDeviceHints": { "deviceName": of } });
+    let (recorded, uncleaned, disk) = (
+        Some("host-raid-recorded"),
+        Some("host-raid-uncleaned"),
+        Some("host-deployment-of-spec"),
+    );
+    for (state, spec, status, row) in [
+        ("preparing", spec(&soft, "disabled"), failed("m"), recorded),
+        ("preparing", spec(&hard, "metadata"), failed(unknown), recorded),
+        ("preparing", spec(&soft, "metadata"), failed("m"), None),
+        ("preparing", spec(&json!({}), "disabled"), failed("m"), None),
+        ("preparing", spec(&soft, "disabled"), json!({}), None),
+        (
+            "deprovisioning",
+            spec(&soft, "disabled"),
+            json!({ "provisioning": { "raid": soft } }),
+            uncleaned,
+        ),
+        (
+            "deprovisioning",
+            spec(&soft, "metadata"),
+            json!({ "provisioning": { "raid": soft } }),
+            None,
+        ),
+        ("deprovisioning", spec(&soft, "disabled"), json!({}), None),
+        (
+            "provisioning",
+            hints("/dev/sdb"),
+            json!({ "provisioning": hints("/dev/sda") }),
+            disk,
+        ),
+        (
+            "provisioning",
+            hints("/dev/sda"),
+            json!({ "provisioning": hints("/dev/sda") }),
+            None,
+        ),
+        (
+            "provisioning",
+            json!({}),
+            json!({ "provisioning": hints("/dev/sda") }),
+            None,
+        ),
+        (
+            "provisioned",
+            hints("/dev/sdb"),
+            json!({ "provisioning": hints("/dev/sda") }),
+            None,
+        ),
+    ] {
+        let one = host(state, json!({ "spec": spec, "status": status }));
+        refused_with(one, row, &format!("{state} {spec} {status}"));
+    }
+}
