@@ -1,13 +1,13 @@
 //! The rules of the way back to Go managers.
 
 mod ironics;
+mod machines;
 mod members;
 
 use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use metal3_api::cluster::IPAddressClaim;
-use metal3_api::infrastructure::conditions::machine::REASON_REUSE_UNDECIDED;
 use metal3_api::infrastructure::names::{BLOCK_MOVE_ANNOTATION, CLUSTER_FINALIZER, NODE_REUSE_LABEL};
 use metal3_api::infrastructure::v1beta2::{Metal3Machine, Metal3Remediation};
 use metal3_api::ipam::v1alpha1::IPClaim;
@@ -52,7 +52,7 @@ pub(crate) fn findings(facts: &Facts, managers: &[Manager], to: Series) -> Vec<F
     findings.extend(stored_versions(facts, to));
     findings.extend(watched_version(facts, to));
     findings.extend(owners(objects, to));
-    findings.extend(undecided(objects));
+    findings.extend(machines::findings(objects));
     findings.extend(members::dropped(objects, to));
     findings.extend(hosts::of_way_back(facts));
     findings.extend(ironics::findings(objects));
@@ -63,21 +63,11 @@ pub(crate) fn findings(facts: &Facts, managers: &[Manager], to: Series) -> Vec<F
     findings.extend(subscriptions(objects));
     findings.extend(open_updates(objects));
     findings.extend(claimed(objects));
-    findings.extend(remediations(objects));
     if facts.are_listed("deployments") && !managers.iter().any(|manager| manager.is_this_program) {
         let what = "this program was not found by the names that its release has";
         findings.push(Finding::new(Decision::Go, "Deployments", what, ""));
     }
     findings
-}
-
-/// Remediations: the Go manager knows no pause of them.
-fn remediations(objects: &Objects) -> impl Iterator<Item = Finding> {
-    objects.of::<Metal3Remediation>().map(|(name, _)| {
-        let what = "is in progress; a Go manager continues it, also while it or its Cluster is paused, and powers the host when it is deleted";
-        let cure = "wait for its end, if it or its Cluster is paused or it is being deleted";
-        Finding::new(Decision::Go, name, what, cure).row("remediation-pause")
-    })
 }
 
 /// HostClaims: the Go manager binds hosts only.
@@ -94,6 +84,7 @@ fn claimed(objects: &Objects) -> impl Iterator<Item = Finding> {
 pub(crate) fn not_decoded(objects: &Objects) -> Vec<NotRead> {
     let mut not_read = objects.not_decoded::<BareMetalHost>();
     not_read.extend(objects.not_decoded::<Metal3Machine>());
+    not_read.extend(objects.not_decoded::<Metal3Remediation>());
     not_read.extend(objects.not_decoded::<HostFirmwareSettings>());
     not_read.extend(objects.not_decoded::<HostFirmwareComponents>());
     not_read.extend(objects.not_decoded::<BMCEventSubscription>());
@@ -160,21 +151,6 @@ fn owners(objects: &Objects, to: Series) -> Option<Finding> {
         owned.len()
     );
     Some(Finding::new(Decision::Go, "owner references", what, OWNERS))
-}
-
-/// A Go manager deprovisions the host of such a machine, and cleans its disks.
-fn undecided(objects: &Objects) -> Vec<Finding> {
-    let waits = |machine: &Metal3Machine| {
-        let text = serde_json::to_string(&machine.status).unwrap_or_default();
-        text.contains(REASON_REUSE_UNDECIDED.as_str())
-    };
-    let machines = objects.of::<Metal3Machine>().filter(|(_, machine)| waits(machine));
-    let finding = |(name, _)| {
-        let what = "waits for a decision about its disks; a Go manager cleans them without one";
-        let cure = "set automatedCleaningMode: disabled on its template if they are to stay";
-        Finding::new(Decision::No, name, what, cure).row("reuse-without-cleaning")
-    };
-    machines.map(finding).collect()
 }
 
 fn blocked_or_kept(objects: &Objects, to: Series) -> Vec<Finding> {

@@ -43,15 +43,85 @@ fn way_back_is_refused_for_members_that_the_definitions_of_the_release_drop() {
     assert_eq!(about(back::<Metal3Cluster>(to, plain), "Metal3Cluster"), []);
 }
 
+/// A Go manager reads no pause of a remediation. A host that is paused keeps its power.
 #[test]
-fn remediation_is_named_on_the_way_back() {
-    let to = back::<Metal3Remediation>(Series::new(1, 14), json!({ "spec": {} }));
-    assert_one(
-        to,
-        "Metal3Remediation lab/a",
-        Decision::Go,
-        "also while it or its Cluster is paused",
-    );
+fn remediation_that_is_paused_or_deleted_is_no_reason_to_go_back() {
+    let owner = json!([{ "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "name": "m", "uid": "u" }]);
+    let meta = |more: Value| {
+        let mut meta = json!({ "ownerReferences": owner });
+        merge(&mut meta, more);
+        json!({ "metadata": meta, "spec": {} })
+    };
+    let paused = meta(json!({ "annotations": { "cluster.x-k8s.io/paused": "" } }));
+    let mut reported = meta(json!({}));
+    reported["status"]["conditions"] = json!([{ "type": "Paused", "status": "True", "reason": "Paused", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z" }]);
+    let deleted = meta(json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" }));
+    for (remediation, pause, decision) in [
+        (meta(json!({})), None, Decision::Go),
+        (paused.clone(), None, Decision::No),
+        (reported.clone(), None, Decision::No),
+        (deleted.clone(), None, Decision::Wait),
+        (paused, Some("metal3.io/capm3"), Decision::Go),
+        (reported, Some("user"), Decision::Go),
+        (deleted, Some("user"), Decision::Go),
+    ] {
+        let annotations = json!({ "metal3.io/BareMetalHost": "lab/a" });
+        let machine = json!({ "metadata": { "annotations": annotations, "ownerReferences": owner }, "spec": {} });
+        let mut one = host("provisioned", json!({}));
+        one["metadata"]["annotations"] = json!({ "baremetalhost.metal3.io/paused": pause.unwrap_or_default() });
+        if pause.is_none() {
+            one["metadata"] = json!({});
+        }
+        let facts = back::<Metal3Remediation>(Series::new(1, 14), remediation.clone());
+        let facts = with::<BareMetalHost>(with::<Metal3Machine>(facts, machine), one);
+        let found = about(facts, "Metal3Remediation lab/a");
+        let decisions: Vec<_> = found.iter().map(|(decision, _)| *decision).collect();
+        assert_eq!(decisions, [decision], "{remediation} {pause:?}: {found:?}");
+    }
+}
+
+/// A Go manager claims the host that a machine records, whatever that serves by now, and reads it in any namespace.
+#[test]
+fn way_back_is_refused_for_a_machine_that_records_the_host_of_another() {
+    let image = |url: &str| json!({ "image": { "url": url } });
+    let user_data = |name: &str| json!({ "image": { "url": "http://images.example/a" }, "userData": { "name": name } });
+    let consumer = json!({ "consumerRef": { "kind": "Metal3Machine", "name": "a", "namespace": "lab" } });
+    let kept = json!({ "labels": { NODE_REUSE_LABEL: "set" } });
+    let own = "http://images.example/a";
+    let given_away = Some("host-given-away");
+    for (recorded, host_meta, spec, row) in [
+        ("lab/a", json!({}), image("http://images.example/b"), given_away),
+        ("lab/a", json!({}), image(own), None),
+        ("lab/a", json!({}), user_data("other"), given_away),
+        ("lab/a", json!({}), user_data("mine"), None),
+        ("lab/a", json!({}), json!({}), None),
+        ("lab/a", json!({}), json!({ "externallyProvisioned": true }), given_away),
+        ("lab/a", kept, json!({}), given_away),
+        ("lab/a", json!({}), consumer, None),
+        ("lab/b", json!({}), image("http://images.example/b"), None),
+        ("other/a", json!({}), json!({}), Some("host-annotation-checked")),
+        (
+            "lab/a",
+            json!({ "annotations": { "baremetalhost.metal3.io/paused": "user" } }),
+            image("http://images.example/b"),
+            None,
+        ),
+    ] {
+        let machine = json!({ "metadata": { "name": "m", "annotations": { "metal3.io/BareMetalHost": recorded } }, "spec": image(own),
+            "status": { "userData": { "name": "mine" } } });
+        let one = host("provisioned", json!({ "metadata": host_meta, "spec": spec }));
+        let facts = back::<Metal3Machine>(Series::new(1, 14), machine);
+        let found = report(with::<BareMetalHost>(facts, one)).findings;
+        let found: Vec<_> = found.iter().filter(|one| one.object == "Metal3Machine lab/m").collect();
+        let rows: Vec<_> = found.iter().map(|one| one.row).collect();
+        assert_eq!(
+            rows,
+            row.map(Some).into_iter().collect::<Vec<_>>(),
+            "{recorded} {spec}: {found:?}"
+        );
+        assert!(found.iter().all(|one| one.decision == Decision::No), "{found:?}");
+    }
 }
 
 #[test]
