@@ -1,23 +1,67 @@
 //! Rules about machines and their templates.
 
-use metal3_api::infrastructure::CleaningMode;
 use std::collections::BTreeSet;
 
-use metal3_api::infrastructure::names::{BLOCK_MOVE_ANNOTATION, REUSE_AFTER_CLEANING_ANNOTATION};
+use metal3_api::cluster::names::PAUSED_ANNOTATION;
+use metal3_api::infrastructure::CleaningMode;
+use metal3_api::infrastructure::conditions::{legacy, machine};
+use metal3_api::infrastructure::names::{BLOCK_MOVE_ANNOTATION, HOST_ANNOTATION, REUSE_AFTER_CLEANING_ANNOTATION};
 use metal3_api::infrastructure::v1beta1;
-use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3MachineTemplate, Metal3Remediation};
+use metal3_api::infrastructure::v1beta2::{Metal3Data, Metal3Machine, Metal3MachineTemplate, Metal3Remediation};
 use metal3_api::kind::Kind as _;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_domain::reason::Reason;
 
 use crate::finding::{Decision, Finding};
+use crate::hosts::stays_paused;
 use crate::objects::Objects;
 
 pub(crate) fn findings(objects: &Objects) -> Vec<Finding> {
     let mut findings = node_reuse(objects);
     findings.extend(shared_indexes(objects));
     findings.extend(remediations(objects));
+    findings.extend(released(objects));
     findings.extend(moves(objects));
     findings
+}
+
+/// Deleted machines for which a Go manager waits without end: this program releases their hosts at once.
+fn released(objects: &Objects) -> Vec<Finding> {
+    let paused = objects.of::<BareMetalHost>().filter(|(_, host)| stays_paused(host));
+    let paused: BTreeSet<String> = paused.map(|(name, _)| name).collect();
+    let is_released = |machine: &Metal3Machine| {
+        let annotations = machine.metadata.annotations.as_ref();
+        let host = annotations.and_then(|all| all.get(HOST_ANNOTATION));
+        let is_untouched = annotations.is_some_and(|all| all.contains_key(PAUSED_ANNOTATION))
+            || host.is_none_or(|host| paused.contains(&format!("{} {host}", BareMetalHost::KIND)));
+        machine.metadata.deletion_timestamp.is_some() && !is_untouched && waits_without_end(machine)
+    };
+    let machines = objects
+        .of::<Metal3Machine>()
+        .filter(|(_, machine)| is_released(machine));
+    let finding = |(name, _)| {
+        let what = "is being deleted without its Machine, its Cluster or its Metal3Cluster, for which a Go manager waits; this program releases \
+                    its host at once, which is deprovisioned and cleaned";
+        let cure = "pause its host before the switch if that is to stay: kubectl annotate bmh HOST baremetalhost.metal3.io/paused=user";
+        Finding::new(Decision::No, name, what, cure).row("machine-deletion-alone")
+    };
+    machines.map(finding).collect()
+}
+
+/// As the Go manager reports it in either generation of conditions.
+fn waits_without_end(machine: &Metal3Machine) -> bool {
+    let reasons = [
+        machine::REASON_WAITING_FOR_OWNER,
+        machine::REASON_WAITING_FOR_INFRASTRUCTURE,
+        machine::REASON_WAITING_FOR_CLUSTER,
+        legacy::REASON_WAITING_FOR_OWNER,
+        legacy::REASON_WAITING_FOR_INFRASTRUCTURE,
+        legacy::REASON_WAITING_FOR_CLUSTER,
+    ];
+    let mut owners = machine.metadata.owner_references.iter().flatten();
+    let status = serde_json::to_string(&machine.status).unwrap_or_default();
+    let is_reported = |reason: &Reason| status.contains(&format!("\"reason\":\"{}\"", reason.as_str()));
+    !owners.any(|owner| owner.kind == "Machine") || reasons.iter().any(is_reported)
 }
 
 /// A set whose hosts are kept, and whose disks would be cleaned nevertheless.
@@ -63,8 +107,9 @@ fn shared_indexes(objects: &Objects) -> Vec<Finding> {
 
 fn remediations(objects: &Objects) -> Vec<Finding> {
     let finding = |(name, _): (String, Metal3Remediation)| {
-        let what = "is in progress; this program continues it from its phase";
-        Finding::new(Decision::Go, name, what, "")
+        let what = "is in progress; this program continues it from its phase, also when the workload cluster cannot be reached, in which a Go \
+                    manager does nothing";
+        Finding::new(Decision::Go, name, what, "").row("remediation-node-unknown")
     };
     objects.of::<Metal3Remediation>().map(finding).collect()
 }

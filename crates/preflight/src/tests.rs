@@ -274,6 +274,49 @@ fn claim_that_this_program_serves_already_stops_no_switch() {
     }
 }
 
+/// The Go manager waits for the Machine, the Cluster and the Metal3Cluster of a deleted machine, and its host runs on until then.
+#[test]
+fn deleted_machine_for_which_the_go_manager_waits_without_end_stops_the_switch() {
+    let owners = json!([{ "apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Machine", "name": "m", "uid": "u" }]);
+    let of_host = json!({ "metal3.io/BareMetalHost": "lab/h" });
+    let paused = json!({ "metal3.io/BareMetalHost": "lab/h", "cluster.x-k8s.io/paused": "" });
+    let (deleted, by_user, by_capm3) = (Some("2026-01-01T00:00:00Z"), Some("user"), Some("metal3.io/capm3"));
+    let reason = |reason: &str| {
+        json!({ "conditions": [{ "type": "AssociateBareMetalHost", "status": "False", "reason": reason, "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z" }] })
+    };
+    let (without, going) = (reason("WaitingforMetal3Cluster"), reason("WaitingForBootstrapData"));
+    let owner = reason("WaitingForMetal3MachineOwnerRef");
+    let cluster = reason("WaitingForClusterInfrastructureReady");
+    let none = json!([]);
+    for (deleted, owners, annotations, status, pause, stops) in [
+        (deleted, &none, &of_host, &going, None, true),
+        (deleted, &owners, &of_host, &without, None, true),
+        (deleted, &owners, &of_host, &owner, None, true),
+        (deleted, &owners, &of_host, &cluster, None, true),
+        (deleted, &owners, &of_host, &going, None, false),
+        (None, &none, &of_host, &without, None, false),
+        (deleted, &owners, &json!({}), &without, None, false),
+        (deleted, &owners, &paused, &without, None, false),
+        (deleted, &owners, &of_host, &without, by_user, false),
+        (deleted, &owners, &of_host, &without, by_capm3, true),
+    ] {
+        let machine = json!({ "metadata": { "ownerReferences": owners, "annotations": annotations, "deletionTimestamp": deleted },
+            "spec": { "image": { "url": "http://images.example/a" } }, "status": status });
+        let mut one = host("provisioned", json!({ "metadata": { "name": "h" } }));
+        if let Some(by) = pause {
+            one["metadata"]["annotations"] = json!({ "baremetalhost.metal3.io/paused": by });
+        }
+        let facts = with::<BareMetalHost>(forward::<Metal3Machine>(machine), one);
+        let found = about(facts, "Metal3Machine lab/a");
+        let stopping = found.iter().filter(|(decision, _)| *decision == Decision::No);
+        let is_it = stopping.map(|(_, text)| text.contains("releases its host at once"));
+        let expected = if stops { vec![true] } else { Vec::new() };
+        let what = format!("{owners} {annotations} {status} {pause:?}: {found:?}");
+        assert_eq!(is_it.collect::<Vec<_>>(), expected, "{what}");
+    }
+}
+
 #[test]
 fn template_whose_hosts_are_kept_says_whether_disks_are_cleaned() {
     let template = |mode: &str, reuse: bool| {
