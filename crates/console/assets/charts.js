@@ -1,11 +1,12 @@
 // Two charts: the hosts by state, and who has had to act since the page was opened.
 
 import { WHO, whoTitle } from "./chain.js";
-import { count, inWords, number } from "./counts.js";
+import { inWords, number, states } from "./counts.js";
 import { el, fill, svg } from "./dom.js";
-import { parts, quoted, toggled, whoOf } from "./filter.js";
+import { filterOf, parts, toggled } from "./filter.js";
+import { nameOf } from "./groups.js";
 import { past } from "./past.js";
-import { seconds } from "./time.js";
+import { eachMinute, seconds } from "./time.js";
 
 const [WIDTH, HEIGHT] = [360, 96];
 // States that have a bar of their own.
@@ -17,6 +18,12 @@ export class Charts {
     this.states = el("figure", { class: "chart" });
     this.time = el("figure", { class: "chart" });
     this.element = el("div", { class: "charts" }, this.states, this.time);
+    // Time goes on also when nothing changes.
+    this.stop = eachMinute(() => this.areas());
+  }
+
+  close() {
+    this.stop();
   }
 
   set(rows, q) {
@@ -25,17 +32,17 @@ export class Charts {
   }
 
   bars(rows, q) {
-    const all = [...count(rows, (row) => row.state || "none")].sort((a, b) => b[1] - a[1]);
+    const all = states(rows);
     const shown = all.slice(0, MOST_STATES);
     const rest = all.slice(MOST_STATES).reduce((sum, [, hosts]) => sum + hosts, 0);
     const most = shown[0]?.[1] ?? 1;
     const focused = this.states.contains(document.activeElement) ? document.activeElement.dataset.part : null;
-    fill(this.states, el("figcaption", {}, "Hosts by state"), shown.map(([state, hosts]) => {
-      const part = state === "none" ? "-state:" : `state:${quoted(state)}`;
+    fill(this.states, el("figcaption", {}, "Hosts by state"), shown.map(([value, hosts]) => {
+      const part = filterOf({ by: "state", value });
       const length = el("span", { class: "length" });
       length.style.width = `${(100 * hosts) / most}%`;
       return el("button", { type: "button", class: "measure", "data-part": part, "aria-pressed": String(parts(q).includes(part)), onclick: () => this.filter(toggled(q, part)) },
-        el("span", { class: "what" }, state), el("span", { class: "lane", "aria-hidden": "true" }, length), el("b", {}, number(hosts)));
+        el("span", { class: "what" }, nameOf(value)), el("span", { class: "lane", "aria-hidden": "true" }, length), el("b", {}, number(hosts)));
     }), rest > 0 && el("p", { class: "quiet" }, `and ${number(rest)} in other states`));
     if (focused) this.states.querySelector(`[data-part="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   }

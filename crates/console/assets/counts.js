@@ -2,13 +2,17 @@
 
 import { WHO, sign, whoTitle } from "./chain.js";
 import { el, fill } from "./dom.js";
-import { parts, quoted, toggled, whoOf } from "./filter.js";
+import { filterOf, parts, toggled, valueOf, whoOf } from "./filter.js";
+import { nameOf } from "./groups.js";
 
 export function count(rows, of) {
   const found = new Map();
   for (const row of rows) found.set(of(row), (found.get(of(row)) ?? 0) + 1);
   return found;
 }
+
+// The states of rows and how many are in each, the most first.
+export const states = (rows) => [...count(rows, valueOf("state"))].sort((a, b) => b[1] - a[1]);
 
 export const number = (value) => value.toLocaleString("en");
 
@@ -35,15 +39,12 @@ export class Counts {
   set(rows, q) {
     this.q = q;
     const who = count(rows, whoOf);
-    const states = [...count(rows, (row) => row.state || "none")].sort((a, b) => b[1] - a[1]);
     fill(this.bar, segments(who));
     this.bar.setAttribute("aria-label", inWords(who) || "no hosts");
     const isIn = (part) => parts(q).includes(part);
-    fill(this.who, WHO.filter((one) => who.has(one) || isIn(`who:${one}`)).map((one) => this.chip(`who:${one}`, isIn, one, [sign(one), el("b", {}, number(who.get(one) ?? 0)), whoTitle(one)])));
-    fill(this.states, states.map(([state, hosts]) => {
-      const part = state === "none" ? "-state:" : `state:${quoted(state)}`;
-      return this.chip(part, isIn, "", [el("b", {}, number(hosts)), state]);
-    }));
+    const partOf = (one) => filterOf({ by: "who", value: one });
+    fill(this.who, WHO.filter((one) => who.has(one) || isIn(partOf(one))).map((one) => this.chip(partOf(one), isIn, one, [sign(one), el("b", {}, number(who.get(one) ?? 0)), whoTitle(one)])));
+    fill(this.states, states(rows).map(([value, hosts]) => this.chip(filterOf({ by: "state", value }), isIn, "", [el("b", {}, number(hosts)), nameOf(value)])));
   }
 
   chip(part, isIn, kind, content) {

@@ -1,4 +1,7 @@
 // The text of the filter: words that a row has anywhere, `field:value`, `label=value`, and `-` before what a row must not have.
+//
+// One rule leads from a group to its hosts: hosts are grouped by `valueOf`, and what `filterOf` returns compares the same value
+// exactly (`field:=value`, `label==value`), while what people type is compared without case.
 
 const FIELDS = {
   name: (row) => row.name,
@@ -18,10 +21,34 @@ const FIELDS = {
   mac: (row) => row.mac,
   power: (row) => (row.poweredOn ? "on" : "off"),
 };
-// Values of these are whole: `state:provisioned` is not `externally provisioned`.
-const WHOLE = new Set(["ns", "namespace", "state", "who", "cluster", "power", "vendor", "model"]);
+// Values of these are whole, as those above are: `state:provisioned` is not `externally provisioned`.
+const WHOLE = new Set(["ns", "namespace", "cluster", "power", "vendor", "model"]);
+
+// The names of groups that are labels begin with this.
+export const LABEL = "label:";
+
+// Values of these are in lower case, and nothing else is typed for them.
+const LOWER = new Set(["state", "who"]);
 
 export const fields = Object.keys(FIELDS);
+
+const labelOf = (name) => (row) => (Object.hasOwn(row.labels, name) ? row.labels[name] : "");
+
+// The function that returns the value of a field or of a label (`label:name`), empty for a row without one; nothing for other names.
+export function valueOf(by) {
+  if (by?.startsWith(LABEL)) return labelOf(by.slice(LABEL.length));
+  return Object.hasOwn(FIELDS, by ?? "") ? (row) => FIELDS[by](row) || "" : undefined;
+}
+
+// The part of a filter that exactly the rows with this value match. Nothing for rows without a label: no filter has them alone.
+export function filterOf({ by, value }) {
+  if (!by.startsWith(LABEL)) {
+    const isPlain = LOWER.has(by) && /^[a-z -]*$/.test(value);
+    return value ? `${by}:${isPlain ? "" : "="}${quoted(value)}` : `-${by}:`;
+  }
+  const name = by.slice(LABEL.length);
+  return value && /^[^\s"=:-][^\s"=:]*$/.test(name) ? `${name}==${quoted(value)}` : undefined;
+}
 
 // Who has to act, in one word; `unknown` when a cause may be hidden.
 export function whoOf(row) {
@@ -29,10 +56,12 @@ export function whoOf(row) {
   return row.who === "nothing to do" ? "nothing" : row.who;
 }
 
-// The parts of a text; quotes keep blanks together.
+// The parts of a text; quotes keep blanks together, and two within quotes are one of the text.
 export function parts(text) {
   return text.match(/-?(?:[^\s"]+"[^"]*"?|"[^"]*"?|[^\s"]+)+/g) ?? [];
 }
+
+const plain = (part) => part.replace(/"((?:[^"]|"")*)"?/g, (_, inside) => inside.replaceAll('""', '"'));
 
 // Full text is searched in this. It is put together once a word is looked for.
 function wordsOf(row) {
@@ -48,21 +77,31 @@ function words(row) {
 }
 
 function test(part) {
-  const plain = part.replaceAll('"', "").toLowerCase();
-  const [, field, value] = plain.match(/^([a-z]+):(.*)$/) ?? [];
-  if (FIELDS[field]) {
+  const text = plain(part);
+  const [, by, same] = text.match(/^([a-z]+):=(.*)$/s) ?? [];
+  const valueIn = valueOf(by);
+  if (valueIn) return (row) => valueIn(row) === same;
+  const [, own, whole] = text.match(/^([^=:]+)==(.*)$/s) ?? [];
+  if (own) return (row) => labelOf(own)(row) === whole;
+  return testLoosely(text.toLowerCase());
+}
+
+function testLoosely(text) {
+  const [, field, value] = text.match(/^([a-z]+):(.*)$/) ?? [];
+  if (Object.hasOwn(FIELDS, field ?? "")) {
     const get = FIELDS[field];
     if (value === "") return (row) => Boolean(get(row));
+    if (LOWER.has(field)) return (row) => get(row) === value;
     return WHOLE.has(field) ? (row) => (get(row) ?? "").toLowerCase() === value : (row) => (get(row) ?? "").toLowerCase().includes(value);
   }
-  const [, label, wanted] = plain.match(/^([^=:]+)=(.*)$/) ?? [];
+  const [, label, wanted] = text.match(/^([^=:]+)=(.*)$/) ?? [];
   if (label) {
     return (row) => Object.entries(row.labels).some(([name, found]) => {
       const short = name.toLowerCase();
       return (short === label || short.endsWith(`/${label}`)) && found.toLowerCase() === wanted;
     });
   }
-  return (row) => wordsOf(row).includes(plain);
+  return (row) => wordsOf(row).includes(text);
 }
 
 // The function that says whether a row is shown.
@@ -75,11 +114,16 @@ export function compile(text) {
   return (row) => tests.every((matches) => matches(row));
 }
 
+// The text with further parts. A quote that is open would keep them together with what is before them.
+export function joined(text, more) {
+  const isOpen = (part) => part.split('"').length % 2 === 0;
+  return [...parts(text).map((part) => (isOpen(part) ? `${part}"` : part)), ...more].join(" ");
+}
+
 // The text with a part added, or without it if it has it.
 export function toggled(text, part) {
   const all = parts(text);
-  const isIn = all.includes(part);
-  return (isIn ? all.filter((one) => one !== part) : [...all, part]).join(" ");
+  return all.includes(part) ? joined(all.filter((one) => one !== part).join(" "), []) : joined(text, [part]);
 }
 
-export const quoted = (value) => (/\s/.test(value) ? `"${value}"` : value);
+const quoted = (value) => (/[\s"]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);

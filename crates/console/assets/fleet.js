@@ -5,7 +5,7 @@ import { WHO, sign } from "./chain.js";
 import { Counts, count, segments } from "./counts.js";
 import { el, fill, say } from "./dom.js";
 import { compile, fields, whoOf } from "./filter.js";
-import { groupOf, offer, split } from "./groups.js";
+import { groupOf, nameOf, offer, split } from "./groups.js";
 import { List } from "./list.js";
 import { fleet, onBatch } from "./server.js";
 import { since } from "./time.js";
@@ -66,7 +66,7 @@ export class Fleet {
     const text = rows.length === all.length ? `${all.length.toLocaleString("en")} hosts` : `${rows.length.toLocaleString("en")} of ${all.length.toLocaleString("en")} hosts`;
     say(this.total, fleet.isRead ? text : "reading …");
     this.counts.set(rows, q);
-    this.list.set(this.grouped(rows), (item) => (item.isGroup ? `group ${item.name}` : `${item.namespace}/${item.name}`));
+    this.list.set(this.grouped(rows), (item) => (item.isGroup ? `group ${item.value}` : `${item.namespace}/${item.name}`));
     document.body.dataset.drawn = String(fleet.version);
   }
 
@@ -86,7 +86,7 @@ export class Fleet {
   grouped(rows) {
     const of = groupOf(this.values.group);
     if (!of) return rows;
-    return split(rows, of).flatMap(([name, own]) => [{ isGroup: true, name, rows: own }, ...own]);
+    return split(rows, of).flatMap(([value, own]) => [{ isGroup: true, value, rows: own }, ...own]);
   }
 
   row(item) {
@@ -107,6 +107,6 @@ export class Fleet {
 
   head(group) {
     const bar = el("span", { class: "bar small" }, segments(count(group.rows, whoOf)));
-    return el("div", { class: "row group", role: "row" }, el("span", { role: "gridcell" }, el("b", {}, group.name), ` ${group.rows.length.toLocaleString("en")}`), bar);
+    return el("div", { class: "row group", role: "row" }, el("span", { role: "gridcell" }, el("b", {}, nameOf(group.value)), ` ${group.rows.length.toLocaleString("en")}`), bar);
   }
 }

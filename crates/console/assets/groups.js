@@ -1,23 +1,20 @@
 // By what hosts are grouped: members that each has, and labels.
 
 import { el, fill } from "./dom.js";
-import { quoted } from "./filter.js";
+import { LABEL, valueOf } from "./filter.js";
 
 // Groups that are no labels.
-const GROUPS = { state: (row) => row.state, cluster: (row) => row.cluster, namespace: (row) => row.namespace, vendor: (row) => row.vendor, model: (row) => row.model };
-const LABEL = "label:";
+const GROUPS = ["state", "cluster", "namespace", "vendor", "model"];
 // Hosts that are looked at for labels, and labels that are offered.
 const [MOST_LOOKED, MOST_OFFERED] = [2000, 100];
 // Labels that say where a machine is, by the last part of their name: the smallest place first.
 const PLACES = ["rack", "row", "room", "zone", "site", "region"];
 
-export const NONE = "none";
+// What the group of rows without a value is called.
+export const nameOf = (value) => value || "none";
 
 // The function that returns the group of a row; nothing for what is no group.
-export function groupOf(name) {
-  if (name?.startsWith(LABEL)) return (row) => (Object.hasOwn(row.labels, name.slice(LABEL.length)) && row.labels[name.slice(LABEL.length)]) || NONE;
-  return Object.hasOwn(GROUPS, name ?? "") && ((row) => GROUPS[name](row) || NONE);
-}
+export const groupOf = (by) => (by?.startsWith(LABEL) || GROUPS.includes(by) ? valueOf(by) : undefined);
 
 function labelsOf(rows) {
   const found = new Set();
@@ -41,23 +38,17 @@ export function offer(select, rows, { wanted = "", without, by }) {
   const own = wanted.startsWith(LABEL) && wanted.slice(LABEL.length);
   if (own && !names.includes(own)) names.unshift(own);
   const option = (value, shown) => el("option", { value, selected: value === wanted }, shown);
-  fill(select, without && option("", without), Object.keys(GROUPS).map((name) => option(name, `${by} ${name}`)), names.map((name) => option(LABEL + name, `${by} label ${name}`)));
+  fill(select, without && option("", without), GROUPS.map((name) => option(name, `${by} ${name}`)), names.map((name) => option(LABEL + name, `${by} label ${name}`)));
 }
 
-// Names and their rows, in the order of the names; rows without one last.
+// Values and their rows, in the order of the values; rows without one last.
 export function split(rows, of) {
   const groups = new Map();
   for (const row of rows) {
-    const name = of(row);
-    if (!groups.has(name)) groups.set(name, []);
-    groups.get(name).push(row);
+    const value = of(row);
+    if (!groups.has(value)) groups.set(value, []);
+    groups.get(value).push(row);
   }
   const compare = new Intl.Collator("en", { numeric: true }).compare;
-  return [...groups].sort(([a], [b]) => (a === NONE) - (b === NONE) || compare(a, b));
-}
-
-// The part of a filter that only the rows of a group match; nothing for rows without a label.
-export function filterOf(name, value) {
-  if (value === NONE) return name.startsWith(LABEL) ? "" : `-${name}:`;
-  return name.startsWith(LABEL) ? `${name.slice(LABEL.length)}=${quoted(value)}` : `${name}:${quoted(value)}`;
+  return [...groups].sort(([a], [b]) => (a === "") - (b === "") || compare(a, b));
 }

@@ -8,8 +8,8 @@ import { SIGNS, sign, whoTitle } from "./chain.js";
 import { Charts } from "./charts.js";
 import { Counts, count, inWords, number } from "./counts.js";
 import { el, fill, say } from "./dom.js";
-import { compile, whoOf } from "./filter.js";
-import { NONE, filterOf, groupOf, offer, place, split } from "./groups.js";
+import { compile, filterOf, joined, whoOf } from "./filter.js";
+import { groupOf, nameOf, offer, place, split } from "./groups.js";
 import { fleet, onBatch } from "./server.js";
 
 // Squares next to each other in a group; larger groups are as wide as the page.
@@ -52,6 +52,7 @@ export class FleetMap {
 
   close() {
     this.stop();
+    this.charts.close();
   }
 
   choose(name, value) {
@@ -64,7 +65,7 @@ export class FleetMap {
   update() {
     const { q = "", then = "" } = this.values;
     const all = [...fleet.rows.values()].sort(byName);
-    const by = this.values.by || place(all);
+    const by = groupOf(this.values.by) ? this.values.by : place(all);
     const rows = q ? all.filter(compile(q)) : all;
     offer(this.by, all, { wanted: by, by: "group by" });
     offer(this.then, all, { wanted: then, without: "no groups within", by: "then by" });
@@ -80,7 +81,7 @@ export class FleetMap {
     const before = this.drawn;
     this.drawn = new Map();
     const focused = document.activeElement?.getAttribute?.("href");
-    const parts = split(rows, groupOf(by) ?? (() => NONE)).map(([name, own]) => (then ? this.room(before, [[by, name]], own, then) : this.group(before, [[by, name]], own)));
+    const parts = split(rows, groupOf(by)).map(([value, own]) => (then ? this.room(before, [{ by, value }], own, then) : this.group(before, [{ by, value }], own)));
     if (!parts.length) parts.push(el("p", { class: "quiet" }, fleet.isRead ? "No host is as the filter wants it." : "Reading the fleet …"));
     this.place.className = then ? "map" : "map racks";
     assemble(this.place, parts);
@@ -91,10 +92,10 @@ export class FleetMap {
   // A group of groups.
   room(before, path, rows, then) {
     const key = `room ${JSON.stringify(path)}`;
-    const room = before.get(key) ?? el("section", { class: "room", role: "group", "aria-label": path[0][1] }, el("h2"), el("div", { class: "racks" }));
+    const room = before.get(key) ?? el("section", { class: "room", role: "group", "aria-label": nameOf(path[0].value) }, el("h2"), el("div", { class: "racks" }));
     this.drawn.set(key, room);
     room.replaceChild(this.head(path, rows, "h2"), room.firstChild);
-    assemble(room.lastChild, split(rows, groupOf(then)).map(([name, own]) => this.group(before, [...path, [then, name]], own)));
+    assemble(room.lastChild, split(rows, groupOf(then)).map(([value, own]) => this.group(before, [...path, { by: then, value }], own)));
     return room;
   }
 
@@ -127,7 +128,7 @@ export class FleetMap {
       place.append(square);
     }
     const isWide = rows.length > MOST_NARROW;
-    const element = el("section", { class: isWide ? "rack wide" : "rack", role: "group", "aria-label": path.map(([, name]) => name).join(", ") }, this.head(path, rows, path.length > 1 ? "h3" : "h2"), place);
+    const element = el("section", { class: isWide ? "rack wide" : "rack", role: "group", "aria-label": path.map(({ value }) => nameOf(value)).join(", ") }, this.head(path, rows, path.length > 1 ? "h3" : "h2"), place);
     // What the browser takes for its height until it is in sight.
     if (!isWide) element.style.containIntrinsicHeight = `auto ${30 + STEP * Math.ceil(rows.length / COLUMNS)}px`;
     return { element, rows, squares };
@@ -141,13 +142,14 @@ export class FleetMap {
     square.setAttribute("aria-label", `${row.name}: ${row.state || "no state"}, ${whoTitle(who)}`);
   }
 
-  // The name of a group, which leads to its hosts in the list, and those of them for which someone has to act.
+  // The name of a group, which leads to its hosts in the list if a filter has them alone, and those of them for which someone has to act.
   head(path, rows, level) {
     const who = count(rows, whoOf);
-    const [[, name]] = path.slice(-1);
-    const q = [this.values.q, ...path.map(([by, value]) => filterOf(by, value))].filter(Boolean).join(" ");
+    const name = nameOf(path.at(-1).value);
+    const parts = path.map(filterOf);
+    const link = parts.every(Boolean) ? el("a", { href: to("fleet", { q: joined(this.values.q ?? "", parts) }) }, name) : el("span", {}, name);
     const acts = ["user", "hardware", "unknown"].filter((one) => who.has(one)).map((one) => el("span", { class: "acts" }, sign(one), number(who.get(one))));
-    return el(level, { class: "place", title: inWords(who) }, el("a", { href: to("fleet", { q }) }, name), el("span", { class: "count" }, number(rows.length)), acts);
+    return el(level, { class: "place", title: inWords(who) }, link, el("span", { class: "count" }, number(rows.length)), acts);
   }
 
   point(square) {

@@ -22,8 +22,22 @@ export function moment(time) {
   return time ? time.replace("T", " ").replace(/(\.\d+)?Z$/, "") : "";
 }
 
-// Brings all durations of the page up to date.
+const MINUTE = 60_000;
+// When each of those that are called each minute was called last.
+const called = new Map();
+
+export function eachMinute(listener) {
+  called.set(listener, Date.now());
+  return () => called.delete(listener);
+}
+
+// Brings all durations of the page up to date, and once in a minute what shows time in another way.
 export function tick() {
+  for (const [listener, at] of called) {
+    if (Math.abs(Date.now() - at) < MINUTE) continue;
+    called.set(listener, Date.now());
+    listener();
+  }
   for (const element of document.querySelectorAll("[data-since]")) {
     const text = (element.dataset.before ?? "") + since(element.dataset.since);
     if (element.textContent !== text) element.textContent = text;

@@ -116,6 +116,14 @@ pub(crate) fn map_follows(
 ) -> Result<()> {
     browser.open(&format!("http://{}/?view=map", console.address()))?;
     let square = "document.querySelector('.square[data-key=\"default/r000-u38\"]')";
+    let group = |name: &str| {
+        format!("[...document.querySelectorAll('.place')].find((one) => one.firstChild.textContent === '{name}')")
+    };
+    let [first, none] = ["r000", "none"].map(group);
+    browser.until(
+        "a link for each rack, and none for hosts without one",
+        &format!("{first}.querySelector('a') && !{none}.querySelector('a') && {none}.innerText.includes('2')"),
+    )?;
     browser.until(
         "the square",
         &format!("{square} && !{square}.classList.contains('hardware')"),

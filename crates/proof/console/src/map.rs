@@ -2,6 +2,7 @@
 
 use anyhow::{Result, ensure};
 use metal3_console::Console;
+use serde_json::Value;
 
 use crate::browser::Browser;
 use crate::checked;
@@ -16,8 +17,19 @@ pub(crate) fn check(browser: &mut Browser, console: &Console) -> Result<()> {
     browser.open(&map)?;
     browser.until("a square for each host", SQUARES)?;
     groups(browser)?;
+    exact(browser)?;
     keyboard(browser, &map)?;
     charts(browser, &map)
+}
+
+/// Each group has the filter of its hosts and of no others, whatever their values are.
+fn exact(browser: &mut Browser) -> Result<()> {
+    let found = browser.value(include_str!("groups.js"))?;
+    let is_right = found.pointer("/wrong").and_then(Value::as_array).is_some_and(Vec::is_empty);
+    let links = found.pointer("/links").and_then(Value::as_u64).unwrap_or_default();
+    ensure!(is_right && links > 500, "groups with the filter of others: {found}");
+    checked("groups: each has a filter that lists exactly its hosts, or no link");
+    Ok(())
 }
 
 fn groups(browser: &mut Browser) -> Result<()> {
@@ -51,7 +63,7 @@ fn groups(browser: &mut Browser) -> Result<()> {
     browser.value("document.querySelector('.room .place a').click()")?;
     browser.until(
         "the hosts of a zone in the list",
-        "location.search.includes('zone%3Dnorth') && document.querySelectorAll('.row').length === 2",
+        "location.search.includes('zone%3D%3Dnorth') && document.querySelectorAll('.row').length === 2",
     )?;
     checked("map: a square for each host, in colour and sign; groups by one and by two labels; the address has them");
     Ok(())
@@ -105,6 +117,12 @@ fn charts(browser: &mut Browser, map: &str) -> Result<()> {
         label.contains("now") && label.contains("1 a person at the machine has to act"),
         "{label}"
     );
-    checked("map: hosts by state as bars that filter, and who has to act over time, with the same in words");
+    // Nothing changes for an hour.
+    browser.value("{ const now = Date.now; Date.now = () => now() + 3_600_000; }")?;
+    browser.until(
+        "the chart goes on",
+        "document.querySelector('.axis').innerText.startsWith('1h')",
+    )?;
+    checked("map: hosts by state as bars that filter, and who has to act over time, which goes on, with the same in words");
     Ok(())
 }
