@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::changes::{Changes, document};
+use crate::login::Ended;
 use crate::shared::Shared;
 
 /// To explain all objects takes time, of which this part is used at most.
@@ -31,6 +32,9 @@ pub(crate) struct Scope {
     notices: Vec<String>,
     /// Kinds whose first list is not complete.
     pending: usize,
+    /// The end of the login, if it has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    login: Option<Ended>,
     /// The time of the console, by which pages show durations. A document that is kept has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     now: Option<Time>,
@@ -51,6 +55,7 @@ pub(crate) fn scope(changes: &Changes) -> Scope {
             namespace: namespace.map(ToOwned::to_owned),
             notices: lines.into_iter().collect(),
             pending: objects.pending(),
+            login: changes.login.ended(),
             now: Some(changes.clock.now().into()),
         }
     })

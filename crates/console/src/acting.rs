@@ -23,6 +23,7 @@ use tokio_util::task::TaskTracker;
 use crate::Notice;
 use crate::actions::{Refusal, Wanted, patch};
 use crate::lab::{Lab, Offer};
+use crate::login::{Login, is_of_login};
 
 /// A host that controllers write at the same time is read again this often.
 const TRIES: usize = 4;
@@ -34,6 +35,8 @@ const REFUSED: Duration = Duration::from_secs(60);
 const MOST_RIGHTS: usize = 1_000;
 /// The owner of what is written, in `managedFields`.
 const MANAGER: &str = "metal3-console";
+const READ_ONLY: &str = "The console was started with --read-only.";
+const NOT_ACCEPTED: &str = "The API server did not accept the login. Nothing was changed.";
 
 /// Whether a viewer may change a host, as pages get it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -56,20 +59,41 @@ pub(crate) struct Done {
 type Announce = Arc<dyn Fn(&Notice<'_>) + Send + Sync>;
 
 pub(crate) struct Acting {
-    client: Client,
+    login: Arc<Login>,
     clock: Arc<dyn Clock>,
     lab: Option<Arc<dyn Lab>>,
     announce: Announce,
     is_read_only: bool,
-    /// By namespace and host; without a host for all of the namespace.
-    rights: Mutex<BTreeMap<(String, String), (bool, Instant)>>,
+    rights: Mutex<Known>,
     tasks: TaskTracker,
 }
 
+/// Answers about rights.
+#[derive(Default)]
+struct Known {
+    /// The number of the session that they are of.
+    session: u64,
+    /// By namespace and host; without a host for all of the namespace.
+    answers: BTreeMap<(String, String), (bool, Instant)>,
+}
+
+impl Known {
+    /// Those of a session; of an older one none is left.
+    fn of(&mut self, session: u64) -> &mut BTreeMap<(String, String), (bool, Instant)> {
+        if self.session < session {
+            *self = Self {
+                session,
+                answers: BTreeMap::new(),
+            };
+        }
+        &mut self.answers
+    }
+}
+
 impl Acting {
-    pub(crate) fn new(client: Client, clock: Arc<dyn Clock>, options: &crate::Options, announce: Announce) -> Self {
+    pub(crate) fn new(login: Arc<Login>, clock: Arc<dyn Clock>, options: &crate::Options, announce: Announce) -> Self {
         Self {
-            client,
+            login,
             clock,
             lab: options.lab.clone(),
             announce,
@@ -82,16 +106,18 @@ impl Acting {
     /// Whether the viewer may change a host: asked once for a namespace, and for the host if not all of it may be changed.
     pub(crate) async fn rights(&self, namespace: &str, name: &str) -> Rights {
         let lab = self.lab.iter().flat_map(|lab| lab.offers(namespace, name)).collect();
-        let why = match self.may(namespace, name).await {
-            _ if self.is_read_only => "The console was started with --read-only.".to_owned(),
-            Ok(true) => String::new(),
-            Ok(false) => format!(
+        let may = self.may(namespace, name).await;
+        let why = match (may, self.login.ended()) {
+            _ if self.is_read_only => READ_ONLY.to_owned(),
+            (_, Some(ended)) => ended.text(),
+            (Ok(true), None) => String::new(),
+            (Ok(false), None) => format!(
                 "You may not change this host. Ask for the right to patch baremetalhosts; check it with: \
                  kubectl auth can-i patch {}.{}/{name} -n {namespace}",
                 BareMetalHost::PLURAL,
                 BareMetalHost::GROUP
             ),
-            Err(error) => format!("It is not known whether you may change this host: {error}"),
+            (Err(error), None) => format!("It is not known whether you may change this host: {error}"),
         };
         Rights {
             may: why.is_empty(),
@@ -106,7 +132,8 @@ impl Acting {
 
     async fn has_right(&self, namespace: &str, name: &str) -> Result<bool, String> {
         let place = (namespace.to_owned(), name.to_owned());
-        let known = self.rights.lock().get(&place).copied();
+        let session = self.login.session().map_err(|ended| ended.refusal())?.number;
+        let known = self.rights.lock().of(session).get(&place).copied();
         if let Some((may, asked)) = known
             && (may || asked.elapsed() < REFUSED)
         {
@@ -127,16 +154,49 @@ impl Acting {
             },
             ..SelfSubjectAccessReview::default()
         };
-        let reviews = Api::<SelfSubjectAccessReview>::all(self.client.clone());
-        let params = PostParams::default();
-        let answer = within(reviews.create(&params, &review)).await?;
+        let (params, review) = (&PostParams::default(), &review);
+        let asked = self.ask(|client| async move {
+            let reviews = Api::<SelfSubjectAccessReview>::all(client);
+            reviews.create(params, review).await
+        });
+        let answer = asked.await?;
         let may = answer.status.is_some_and(|status| status.allowed);
         let mut rights = self.rights.lock();
-        if rights.len() >= MOST_RIGHTS {
-            rights.clear();
+        // A later session has its own answers.
+        if rights.session == session {
+            let answers = rights.of(session);
+            if answers.len() >= MOST_RIGHTS {
+                answers.clear();
+            }
+            answers.insert(place, (may, Instant::now()));
         }
-        rights.insert(place, (may, Instant::now()));
         Ok(may)
+    }
+
+    /// The result of a request, or why there is none. Once more, if it was not sent or not accepted because of a login that is accepted.
+    async fn ask<T, F>(&self, request: impl Fn(Client) -> F) -> Result<T, String>
+    where
+        F: Future<Output = kube::Result<T>>,
+    {
+        let mut is_again = false;
+        loop {
+            let session = self.login.session().map_err(|ended| ended.refusal())?;
+            match tokio::time::timeout(PATIENCE, request(session.client)).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(error)) if is_of_login(&error) => {
+                    let is_accepted = self.login.check().await;
+                    if let Some(ended) = self.login.ended() {
+                        return Err(ended.refusal());
+                    }
+                    if is_again || !is_accepted {
+                        return Err(NOT_ACCEPTED.to_owned());
+                    }
+                    is_again = true;
+                }
+                Ok(Err(error)) => return Err(public_text(&error.to_string())),
+                Err(_) => return Err("the API server did not answer in time".to_owned()),
+            }
+        }
     }
 
     /// The same as a task of its own: it runs to its end, and is announced, also when the page is closed meanwhile.
@@ -157,7 +217,7 @@ impl Acting {
                 let done = lab.act(&wanted.namespace, &wanted.name, &wanted.action).await;
                 done.map(|()| "Done.".to_owned())
             }
-            None if self.is_read_only => Err("The console was started with --read-only.".to_owned()),
+            None if self.is_read_only => Err(READ_ONLY.to_owned()),
             None => self.change(wanted).await,
         };
         let (done, text) = match result {
@@ -177,12 +237,12 @@ impl Acting {
     }
 
     async fn change(&self, wanted: &Wanted) -> Result<String, String> {
-        let hosts = self.hosts(&wanted.namespace);
         for _ in 0..TRIES {
-            let host = within(hosts.get(&wanted.name)).await?;
+            let read = |client| async move { hosts(client, &wanted.namespace).get(&wanted.name).await };
+            let host = self.ask(read).await?;
             let host = serde_json::to_value(host).map_err(|error| error.to_string())?;
             let patch = patch(&host, wanted).map_err(|refusal| refusal.text().to_owned())?;
-            match self.send(&hosts, &wanted.name, &patch).await {
+            match self.send(wanted, &patch).await {
                 Ok(()) => return Ok("Done: the host is changed, and this page follows what becomes of it.".to_owned()),
                 // The host has another version now.
                 Err(Failure::Conflict) => {}
@@ -192,19 +252,26 @@ impl Acting {
         Err(Refusal::NotNow.text().to_owned())
     }
 
-    async fn send(&self, hosts: &Api<DynamicObject>, name: &str, patch: &Value) -> Result<(), Failure> {
+    async fn send(&self, wanted: &Wanted, patch: &Value) -> Result<(), Failure> {
+        let session = self.login.session().map_err(|ended| Failure::Other(ended.refusal()))?;
+        let hosts = hosts(session.client, &wanted.namespace);
         let params = PatchParams {
             field_manager: Some(MANAGER.to_owned()),
             ..PatchParams::default()
         };
         let patch = Patch::Merge(patch);
-        let sent = tokio::time::timeout(PATIENCE, hosts.patch(name, &params, &patch)).await;
+        let sent = tokio::time::timeout(PATIENCE, hosts.patch(&wanted.name, &params, &patch)).await;
         match sent {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(kube::Error::Api(status))) if status.code == 409 => Err(Failure::Conflict),
+            Ok(Err(error)) if is_of_login(&error) => {
+                self.login.check().await;
+                let ended = self.login.ended();
+                Err(Failure::Other(ended.map_or(NOT_ACCEPTED.to_owned(), |ended| ended.refusal())))
+            }
             Ok(Err(error)) => {
                 if matches!(&error, kube::Error::Api(status) if status.code == 403) {
-                    self.rights.lock().clear();
+                    self.rights.lock().answers.clear();
                 }
                 Err(Failure::Other(public_text(&error.to_string())))
             }
@@ -216,29 +283,21 @@ impl Acting {
             )),
         }
     }
+}
 
-    fn hosts(&self, namespace: &str) -> Api<DynamicObject> {
-        let resource = ApiResource {
-            group: BareMetalHost::GROUP.to_owned(),
-            version: BareMetalHost::VERSION.to_owned(),
-            api_version: format!("{}/{}", BareMetalHost::GROUP, BareMetalHost::VERSION),
-            kind: BareMetalHost::KIND.to_owned(),
-            plural: BareMetalHost::PLURAL.to_owned(),
-        };
-        Api::namespaced_with(self.client.clone(), namespace, &resource)
-    }
+fn hosts(client: Client, namespace: &str) -> Api<DynamicObject> {
+    let resource = ApiResource {
+        group: BareMetalHost::GROUP.to_owned(),
+        version: BareMetalHost::VERSION.to_owned(),
+        api_version: format!("{}/{}", BareMetalHost::GROUP, BareMetalHost::VERSION),
+        kind: BareMetalHost::KIND.to_owned(),
+        plural: BareMetalHost::PLURAL.to_owned(),
+    };
+    Api::namespaced_with(client, namespace, &resource)
 }
 
 /// Why a patch has no result.
 enum Failure {
     Conflict,
     Other(String),
-}
-
-/// The result of a read, or why there is none.
-async fn within<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
-    match tokio::time::timeout(PATIENCE, request).await {
-        Ok(answer) => answer.map_err(|error| public_text(&error.to_string())),
-        Err(_) => Err("the API server did not answer in time".to_owned()),
-    }
 }

@@ -13,6 +13,7 @@ use tokio::sync::broadcast;
 
 use crate::about;
 use crate::fleet::{Fleet, Row};
+use crate::login::Login;
 use crate::objects::Key;
 use crate::shared::Shared;
 
@@ -29,6 +30,7 @@ const MOST_NAMESPACES: usize = 50;
 pub(crate) struct Changes {
     pub(crate) shared: Arc<Shared>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) login: Arc<Login>,
     pub(crate) waits: about::Waits,
     state: Mutex<State>,
     batches: broadcast::Sender<Bytes>,
@@ -38,7 +40,8 @@ pub(crate) struct Changes {
 struct State {
     fleet: Fleet,
     version: u64,
-    document: Option<Bytes>,
+    /// With the turn of the login that it shows.
+    document: Option<(u64, Bytes)>,
 }
 
 /// One batch, as pages get it.
@@ -63,10 +66,11 @@ struct Whole<'a> {
 }
 
 impl Changes {
-    pub(crate) fn new(shared: Arc<Shared>, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, clock: Arc<dyn Clock>, login: Arc<Login>) -> Self {
         Self {
             shared,
             clock,
+            login,
             waits: about::Waits::default(),
             state: Mutex::default(),
             batches: broadcast::channel(BATCHES).0,
@@ -75,8 +79,12 @@ impl Changes {
 
     /// Computes and sends batches until it is dropped.
     pub(crate) async fn run(self: Arc<Self>) {
+        let mut turns = self.login.subscribe();
         loop {
-            self.shared.changed.notified().await;
+            tokio::select! {
+                () = self.shared.changed.notified() => {}
+                _ = turns.changed() => {}
+            }
             tokio::time::sleep(BURST).await;
             let own = Arc::clone(&self);
             // A first list of thousands of hosts takes a while.
@@ -90,9 +98,10 @@ impl Changes {
         let delta = state.fleet.apply(&self.shared, &changes);
         state.version += 1;
         state.document = None;
-        let all = delta.rows.len() > MOST_ROWS;
+        // Rows that were computed before another user logged in reach no page after that.
+        let all = delta.rows.len() > MOST_ROWS || self.login.is_hidden();
         let mut namespaces: BTreeSet<&str> = changes.iter().map(|change| change.namespace.as_str()).collect();
-        if namespaces.len() > MOST_NAMESPACES {
+        if all || namespaces.len() > MOST_NAMESPACES {
             namespaces.clear();
         }
         let batch = Batch {
@@ -116,7 +125,8 @@ impl Changes {
     /// All rows.
     pub(crate) fn fleet(&self) -> Bytes {
         let mut state = self.state.lock();
-        if let Some(known) = &state.document {
+        let turn = self.login.turn();
+        if let Some((_, known)) = state.document.as_ref().filter(|(shown, _)| *shown == turn) {
             return known.clone();
         }
         let fresh = document(&Whole {
@@ -124,7 +134,7 @@ impl Changes {
             rows: state.fleet.rows().map(AsRef::as_ref).collect(),
             scope: about::scope(self).without_time(),
         });
-        state.document = Some(fresh.clone());
+        state.document = Some((turn, fresh.clone()));
         fresh
     }
 }

@@ -1,7 +1,7 @@
 //! One watch for each kind, with the rights of the kubeconfig.
 //!
 //! A kind that may not be listed in all namespaces is listed in that of the kubeconfig. Silence, errors and stale versions lead to
-//! a new list; what was read stays, with the fault next to it.
+//! a new list; what was read stays, with the fault next to it. All watches end with the login, and begin again with the next one.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -12,7 +12,7 @@ use futures::TryStreamExt as _;
 use kube::api::{ApiResource, DynamicObject, ListParams, WatchEvent, WatchParams};
 use kube::core::GroupVersionKind;
 use kube::error::DiscoveryError;
-use kube::{Api, Client, discovery};
+use kube::{Api, discovery};
 use metal3_explain::{ObjectId, Unread};
 use metal3_runtime::client::served_kind;
 use metal3_runtime::work::{Class, classify};
@@ -21,6 +21,8 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 
 use crate::kinds;
+use crate::login::{Login, Session, State, is_of_login};
+use crate::objects::Objects;
 use crate::shared::Shared;
 
 /// Objects of a page of a list.
@@ -31,6 +33,8 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 const AGAIN: Duration = Duration::from_secs(120);
 /// A server ends a watch after this time, in seconds.
 const WATCH: u32 = 290;
+/// A connection on which no watch ends is broken.
+const SILENCE: Duration = Duration::from_secs(330);
 
 /// The namespaces to read.
 #[derive(Debug, Clone)]
@@ -41,33 +45,58 @@ pub(crate) struct Scope {
     pub(crate) default: String,
 }
 
-/// Watches all kinds, and those of other providers once a page needs them.
-pub(crate) async fn all(client: Client, shared: Arc<Shared>, scope: Scope) {
-    let (mut tasks, mut known) = (JoinSet::new(), BTreeSet::new());
-    let mut kinds: BTreeSet<ObjectId> = kinds::first().into_iter().collect();
+/// Watches all kinds while there is a login. What was read is marked as old at its end, and removed when another user logs in.
+pub(crate) async fn all(login: Arc<Login>, shared: Arc<Shared>, scope: Scope) {
+    let mut turns = login.subscribe();
     loop {
-        for kind in kinds.into_iter().filter(|kind| !kinds::is_secret(kind)) {
-            if known.insert(kind.clone()) {
-                let (client, shared, scope) = (client.clone(), Arc::clone(&shared), scope.clone());
-                tasks.spawn(async move {
-                    Follower {
-                        client,
-                        shared,
-                        kind,
-                        scope,
-                    }
-                    .run()
-                    .await
-                });
+        let state = turns.borrow_and_update().state.clone();
+        let mut tasks = JoinSet::new();
+        match state {
+            State::Live(session) => {
+                let follower = Follower {
+                    login: Arc::clone(&login),
+                    session,
+                    shared: Arc::clone(&shared),
+                    kind: kinds::events(),
+                    scope: scope.clone(),
+                };
+                tokio::select! {
+                    () = follow_all(&mut tasks, &follower) => {}
+                    _ = turns.changed() => {}
+                }
+                // Nothing is written by them after this.
+                tasks.shutdown().await;
+                shared.change(Objects::outdate);
+            }
+            State::Ended(ended) => {
+                if ended.is_hidden {
+                    shared.change(Objects::clear);
+                }
+                if turns.changed().await.is_err() {
+                    return;
+                }
             }
         }
-        shared.wants.notified().await;
-        kinds = shared.wanted();
     }
 }
 
+/// One watch for each kind, and for those of other providers once a page needs them.
+async fn follow_all(tasks: &mut JoinSet<()>, any: &Follower) {
+    let mut known = BTreeSet::new();
+    loop {
+        for kind in kinds::first().into_iter().chain(any.shared.wanted()) {
+            if !kinds::is_secret(&kind) && known.insert(kind.clone()) {
+                tasks.spawn(Follower { kind, ..any.clone() }.run());
+            }
+        }
+        any.shared.wants.notified().await;
+    }
+}
+
+#[derive(Clone)]
 struct Follower {
-    client: Client,
+    login: Arc<Login>,
+    session: Session,
     shared: Arc<Shared>,
     kind: ObjectId,
     scope: Scope,
@@ -141,12 +170,12 @@ impl Follower {
     /// Lists, then watches until it fails.
     async fn follow(&self, resource: &ApiResource, only: Option<&str>, pause: &mut Duration) -> Failure {
         let api: Api<DynamicObject> = match only {
-            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, resource),
-            None => Api::all_with(self.client.clone(), resource),
+            Some(namespace) => Api::namespaced_with(self.session.client.clone(), namespace, resource),
+            None => Api::all_with(self.session.client.clone(), resource),
         };
         let (objects, mut version) = match list(&api, resource).await {
             Ok(listed) => listed,
-            Err(error) => return failure(&error, "list", resource),
+            Err(error) => return self.failure(&error, "list", resource).await,
         };
         self.shared.change(|all| {
             all.replace(&self.kind, only.map(ToOwned::to_owned), objects);
@@ -165,12 +194,15 @@ impl Follower {
         let wanted = WatchParams::default().timeout(WATCH);
         let stream = match api.watch(&wanted, version).await {
             Ok(stream) => stream,
-            Err(error) => return Some(failure(&error, "watch", resource)),
+            Err(error) => return Some(self.failure(&error, "watch", resource).await),
         };
         let mut stream = pin!(stream);
         let mut is_empty = true;
         loop {
-            let event = match stream.try_next().await {
+            let Ok(next) = tokio::time::timeout(SILENCE, stream.try_next()).await else {
+                return None;
+            };
+            let event = match next {
                 Ok(Some(event)) => event,
                 // A server that ends each watch at once is not asked without a pause.
                 Ok(None) if is_empty => {
@@ -178,7 +210,7 @@ impl Follower {
                     return None;
                 }
                 Ok(None) => return None,
-                Err(error) => return Some(failure(&error, "watch", resource)),
+                Err(error) => return Some(self.failure(&error, "watch", resource).await),
             };
             is_empty = false;
             let (object, is_left) = match event {
@@ -188,7 +220,9 @@ impl Follower {
                     *version = bookmark.metadata.resource_version;
                     continue;
                 }
-                WatchEvent::Error(status) => return Some(failure(&kube::Error::Api(status), "watch", resource)),
+                WatchEvent::Error(status) => {
+                    return Some(self.failure(&kube::Error::Api(status), "watch", resource).await);
+                }
             };
             if let Some(reached) = &object.metadata.resource_version {
                 version.clone_from(reached);
@@ -213,19 +247,51 @@ impl Follower {
             let kind = GroupVersionKind::gvk(known.group, known.version, known.kind);
             return Ok(ApiResource::from_gvk_with_plural(&kind, known.plural));
         }
-        let group = discovery::group(&self.client, &self.kind.group).await;
-        let group = group.map_err(|error| undiscovered(&error))?;
+        let group = self.group().await?;
         served_kind(&group, &self.kind.kind).ok_or(Unread::NotInstalled)
     }
 
     /// The version in which an older release serves the kind.
     async fn other_version(&self, than: &ApiResource) -> Result<ApiResource, Unread> {
-        let group = discovery::group(&self.client, &self.kind.group).await;
-        let group = group.map_err(|error| undiscovered(&error))?;
+        let group = self.group().await?;
         let others = group.versions().filter(|version| *version != than.version);
         let mut others = others.flat_map(|version| group.versioned_resources(version));
         let found = others.find(|(known, _)| known.kind == self.kind.kind);
         found.map(|(resource, _)| resource).ok_or(Unread::NotInstalled)
+    }
+
+    async fn group(&self) -> Result<discovery::ApiGroup, Unread> {
+        match discovery::group(&self.session.client, &self.kind.group).await {
+            Ok(group) => Ok(group),
+            Err(error) if is_of_login(&error) => Err(self.login_failed().await),
+            Err(error) => Err(undiscovered(&error)),
+        }
+    }
+
+    async fn failure(&self, error: &kube::Error, verb: &str, resource: &ApiResource) -> Failure {
+        if is_of_login(error) {
+            return Failure::Other(self.login_failed().await);
+        }
+        failure(error, verb, resource)
+    }
+
+    /// Has the API server asked about the login. If it has ended, this watch ends with all others.
+    async fn login_failed(&self) -> Unread {
+        let is_accepted = self.login.check().await;
+        if !self
+            .login
+            .session()
+            .is_ok_and(|session| session.number == self.session.number)
+        {
+            return std::future::pending().await;
+        }
+        let why = match is_accepted {
+            true => {
+                "its server does not accept the login, which the API server accepts: look at the APIService of its group"
+            }
+            false => "the login was not accepted, and the API server does not say more",
+        };
+        Unread::Failed(why.to_owned())
     }
 }
 
@@ -260,10 +326,6 @@ fn undiscovered(error: &kube::Error) -> Unread {
 }
 
 fn failure(error: &kube::Error, verb: &str, resource: &ApiResource) -> Failure {
-    if matches!(error, kube::Error::Api(status) if status.code == 401) {
-        let why = "the API server does not accept the login; log in again, and start the console again";
-        return Failure::Other(Unread::Failed(why.to_owned()));
-    }
     if matches!(error, kube::Error::Api(status) if status.code == 410) {
         return Failure::Expired;
     }

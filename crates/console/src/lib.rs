@@ -5,11 +5,12 @@
 //! - `fleet`, `host`, `about`: the documents that pages show; the words are those of `metal3_explain`.
 //! - `actions`: what a viewer can do about a host; `acting` does it, with the rights of the kubeconfig. [`lab`]: simulated machines,
 //!   which a page may break and mend.
+//! - [`login`]: the login of the kubeconfig, which may end and begin again while pages are open.
 //! - `server`: HTTP on loopback: who may look, headers, files, documents, actions, and the stream of changes (`changes`).
 //!
 //! Limits: it changes hosts only, and reads no Secret. Invariants: nothing is served without the cookie that the printed URL grants;
 //! what may not be read is named, and is never shown as absent; texts of objects reach a page as text; an action holds for the
-//! version of the host that it was compared with.
+//! version of the host that it was compared with; once the login has ended, pages say so, and since when what they show is old.
 #![warn(missing_docs)]
 
 mod about;
@@ -22,6 +23,7 @@ mod follow;
 mod host;
 mod kinds;
 pub mod lab;
+pub mod login;
 mod objects;
 mod server;
 mod shared;
@@ -39,6 +41,7 @@ pub use arguments::{Arguments, USAGE, parse};
 use acting::Acting;
 use changes::Changes;
 use lab::Lab;
+use login::{Fixed, Keeper, Source};
 use server::Pages;
 use server::access::Access;
 use shared::Shared;
@@ -65,6 +68,8 @@ pub enum Notice<'a> {
     NextUrl(&'a str),
     /// What was done from a page, with its time and result.
     Action(&'a str),
+    /// That the login has ended, or has begun again.
+    Login(&'a str),
 }
 
 /// A running console. Dropping it closes the port and ends the watches.
@@ -77,7 +82,7 @@ pub struct Console {
 }
 
 impl Console {
-    /// Opens the port, and begins to watch.
+    /// Opens the port, and begins to watch with a client that stays as it is.
     ///
     /// # Errors
     /// When the port is taken, or the system has no random numbers.
@@ -87,20 +92,36 @@ impl Console {
         options: &Options,
         announce: impl Fn(&Notice<'_>) + Send + Sync + 'static,
     ) -> io::Result<Self> {
+        let source: Arc<dyn Source> = Arc::new(Fixed(client.clone()));
+        Self::open_with((source, client), clock, options, announce).await
+    }
+
+    /// The same with the logins of a source, and a client with the first of them.
+    ///
+    /// # Errors
+    /// When the port is taken, or the system has no random numbers.
+    pub async fn open_with(
+        logins: (Arc<dyn Source>, Client),
+        clock: Arc<dyn Clock>,
+        options: &Options,
+        announce: impl Fn(&Notice<'_>) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let listener = tokio::net::TcpListener::bind(options.address).await?;
         let address = listener.local_addr()?;
         let announce: Arc<dyn Fn(&Notice<'_>) + Send + Sync> = Arc::new(announce);
-        let acting = Acting::new(client.clone(), Arc::clone(&clock), options, Arc::clone(&announce));
+        let (login, keeper) = Keeper::new(logins, Arc::clone(&clock), Arc::clone(&announce));
+        let acting = Acting::new(Arc::clone(&login), Arc::clone(&clock), options, Arc::clone(&announce));
         let next = move |url: &str| announce(&Notice::NextUrl(url));
         let access = Arc::new(Access::new(address, Box::new(next))?);
         let shared = Arc::new(Shared::default());
-        let changes = Arc::new(Changes::new(Arc::clone(&shared), clock));
+        let changes = Arc::new(Changes::new(Arc::clone(&shared), clock, Arc::clone(&login)));
         let mut tasks = JoinSet::new();
         let scope = follow::Scope {
             only: options.namespace.clone(),
             default: options.default_namespace.clone(),
         };
-        tasks.spawn(follow::all(client, Arc::clone(&shared), scope));
+        tasks.spawn(keeper.run());
+        tasks.spawn(follow::all(login, Arc::clone(&shared), scope));
         tasks.spawn(Arc::clone(&changes).run());
         let pages = Pages {
             access: Arc::clone(&access),

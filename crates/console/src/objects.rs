@@ -31,6 +31,8 @@ struct OfKind {
     known: Known,
     /// Why it is not known now whether the objects are the present ones.
     fault: Option<Unread>,
+    /// Whether it was read with a login that has ended, and not since.
+    is_old: bool,
     objects: BTreeMap<Key, Arc<Value>>,
 }
 
@@ -58,8 +60,10 @@ impl Objects {
             self.events.clear();
             objects.into_iter().for_each(|event| self.put_event(event));
             self.of_kind(kind).known = Known::Listed(namespace);
+            self.of_kind(kind).is_old = false;
             return;
         }
+        self.of_kind(kind).is_old = false;
         let mut before = std::mem::take(&mut self.of_kind(kind).objects);
         self.of_kind(kind).known = Known::Listed(namespace);
         for object in objects {
@@ -105,6 +109,7 @@ impl Objects {
     /// Records why a kind cannot be read. What was read before is no longer shown.
     pub(crate) fn refuse(&mut self, kind: &ObjectId, why: Unread) {
         let of_kind = self.of_kind(kind);
+        of_kind.is_old = false;
         if of_kind.known == Known::Refused(why.clone()) {
             return;
         }
@@ -123,6 +128,26 @@ impl Objects {
             of_kind.fault = why;
             self.version += 1;
         }
+    }
+
+    /// Marks all as read with a login that has ended.
+    pub(crate) fn outdate(&mut self) {
+        for of_kind in self.kinds.values_mut() {
+            of_kind.is_old = true;
+            of_kind.fault = None;
+        }
+        self.version += 1;
+    }
+
+    /// Removes all. Nothing is known then.
+    pub(crate) fn clear(&mut self) {
+        self.events.clear();
+        for (kind, of_kind) in std::mem::take(&mut self.kinds) {
+            for (namespace, name) in of_kind.objects.into_keys() {
+                self.touch(&kind, namespace, &name);
+            }
+        }
+        self.version += 1;
     }
 
     fn put_event(&mut self, event: Value) {
@@ -223,14 +248,14 @@ impl Objects {
         scopes.all(|scope| scope == Some(first)).then_some(first)
     }
 
-    /// How many kinds are not listed yet.
+    /// How many kinds are not listed yet, or not again.
     pub(crate) fn pending(&self) -> usize {
-        let is_pending = |kind: &ObjectId| {
-            self.kinds
-                .get(kind)
-                .is_none_or(|of_kind| of_kind.known == Known::Nothing)
+        let is_pending = |kind: &&ObjectId| {
+            let of_kind = self.kinds.get(kind);
+            of_kind.is_none_or(|of_kind| of_kind.known == Known::Nothing && !of_kind.is_old)
         };
-        kinds::first().iter().filter(|kind| is_pending(kind)).count()
+        let old = self.kinds.values().filter(|of_kind| of_kind.is_old);
+        kinds::first().iter().filter(is_pending).count() + old.count()
     }
 
     /// The result of a read in a namespace. A list is complete whatever its selector: a snapshot selects from it.

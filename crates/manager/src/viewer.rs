@@ -110,6 +110,7 @@ fn console(arguments: impl Iterator<Item = String>) -> ExitCode {
     use std::sync::Arc;
 
     use anyhow::Context as _;
+    use metal3_console::login::{Kubeconfig, Source as _};
     use metal3_console::{Console, Notice, Options};
 
     let wanted = match metal3_console::parse(arguments) {
@@ -120,20 +121,22 @@ fn console(arguments: impl Iterator<Item = String>) -> ExitCode {
         }
     };
     let ended = block_on(async |requests| {
-        let config = load_viewer_config(&wanted.chosen).await?;
+        let logins = Arc::new(Kubeconfig::new(&wanted.chosen, requests));
+        let config = logins.config().await?;
         let options = Options {
             address: wanted.address,
             namespace: wanted.namespace,
-            default_namespace: config.default_namespace.clone(),
+            default_namespace: config.default_namespace,
             is_read_only: wanted.is_read_only,
             lab: None,
         };
         let clock = Arc::new(SystemClock::start());
         let say = |notice: &Notice<'_>| match notice {
             Notice::NextUrl(url) => print_all(&format!("for a further browser: {url}\n")),
-            Notice::Action(line) => print_all(&format!("{line}\n")),
+            Notice::Action(line) | Notice::Login(line) => print_all(&format!("{line}\n")),
         };
-        let opened = Console::open(requests.connect(config)?, clock, &options, say).await;
+        let client = logins.connect().await?;
+        let opened = Console::open_with((logins, client), clock, &options, say).await;
         let console = opened.with_context(|| format!("listen on {}", options.address))?;
         print_all(&format!(
             "console     {}\nThe URL is good for one browser. Ctrl-C ends the console.\n",

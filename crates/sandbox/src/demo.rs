@@ -128,7 +128,7 @@ async fn open_console(world: &Arc<World>, clock: &Arc<dyn Clock>, notices: &Noti
     let notices = notices.clone();
     let say = move |notice: &Notice<'_>| match notice {
         Notice::NextUrl(url) => notices.say(format!("console, for a further browser: {url}")),
-        Notice::Action(line) => notices.say(format!("console: {line}")),
+        Notice::Action(line) | Notice::Login(line) => notices.say(format!("console: {line}")),
     };
     let opened = Console::open(world.cluster.client("console"), Arc::clone(clock), &options, say).await;
     opened.context("the console: listen on loopback")

@@ -104,6 +104,13 @@ async fn rights(acting: &Acting, query: Option<&str>) -> Response<Body> {
 async fn documents(changes: &Arc<Changes>, path: &str, query: Option<&str>) -> Response<Body> {
     let (own, path, query) = (Arc::clone(changes), path.to_owned(), query.map(ToOwned::to_owned));
     let computed = tokio::task::spawn_blocking(move || computed(&own, &path, query.as_deref())).await;
+    // Compared after it was computed: it may be of a user who no longer logs in.
+    if changes.login.is_hidden() {
+        return plain(
+            StatusCode::CONFLICT,
+            "Another user logs in now. Start the console again.\n",
+        );
+    }
     match computed {
         Ok(Some((document, is_old))) => {
             let mut found = with_headers(StatusCode::OK, "application/json", document);

@@ -275,6 +275,16 @@ impl Browser {
         stream
     }
 
+    /// Asks until the answer has this status.
+    pub(crate) async fn until_status(&self, path: &str, status: u16) {
+        let asked = async {
+            while self.get(path).await.status != status {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, asked).await.unwrap();
+    }
+
     /// Asks until the document is as wanted.
     pub(crate) async fn until(&self, path: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
         let asked = async {
