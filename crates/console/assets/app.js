@@ -4,8 +4,8 @@ import { follow, onChange, read } from "./address.js";
 import { whoOf } from "./filter.js";
 import { fill, say } from "./dom.js";
 import { el } from "./dom.js";
-import { connect, fleet, link, onBatch, onLink } from "./server.js";
-import { tick } from "./time.js";
+import { connect, fleet, link, login, onBatch, onLink, onLogin } from "./server.js";
+import { here, hold, seconds, tick } from "./time.js";
 import { Clusters, Cluster } from "./cluster.js";
 import { Fleet } from "./fleet.js";
 import { Host } from "./host.js";
@@ -29,13 +29,15 @@ function show() {
     if (one.dataset.view === (ENTRY[name] ?? name)) one.setAttribute("aria-current", "page");
     else one.removeAttribute("aria-current");
   }
+  shown = null;
   document.title = `${values.name ? `${values.name} · ` : ""}${TITLES[name]} · Metal3`;
   main.dataset.view = name;
+  if (login.ended?.isHidden) return fill(main, el("h1", {}, TITLES[name]), el("p", { class: "quiet" }, "What was read before is not shown."));
   shown = new VIEWS[name](main, values);
 }
 
 function notices() {
-  const { namespace, notices: lines, pending } = fleet.scope;
+  const { namespace, notices: lines, pending } = login.ended ? { notices: [] } : fleet.scope;
   const all = [
     namespace && `Only the namespace ${namespace} is read: you may list no others.`,
     pending > 0 && `${pending} kinds are still being read.`,
@@ -58,18 +60,37 @@ function badge() {
   say(place, String(blocked));
 }
 
+const clock = (time) => time.toTimeString().slice(0, 8);
+
 function showLink() {
   const place = document.getElementById("link");
-  const at = link.since.toTimeString().slice(0, 8);
+  const at = clock(link.since);
+  const end = login.ended && here(login.ended.since);
   const texts = {
     connecting: "connecting",
-    connected: "live",
+    connected: end ? `the login has ended at ${clock(end)}` : "live",
     lost: `no connection since ${at}; the page shows what was known then`,
     refused: "the console was started again: open the URL that it printed",
   };
-  place.className = `link ${link.state}`;
-  document.body.classList.toggle("away", ["lost", "refused"].includes(link.state));
+  const isLost = ["lost", "refused"].includes(link.state);
+  place.className = `link ${end && !isLost ? "lost" : link.state}`;
+  document.body.classList.toggle("away", isLost || Boolean(end));
+  hold(end ?? (isLost ? link.since : null));
   say(place, texts[link.state]);
+}
+
+// What has ended, of when the page is, and what to do.
+function showLogin() {
+  const place = document.getElementById("login");
+  const { ended } = login;
+  place.hidden = !ended;
+  showLink();
+  if (!ended) return fill(place);
+  const end = here(ended.since);
+  // A screen reader reads it once, and not each second again.
+  const ago = el("span", { "data-ago": String(end.getTime()), "aria-live": "off" }, seconds((Date.now() - end.getTime()) / 1000));
+  const old = [`The page shows what was known on ${end.toDateString()} at ${clock(end)}, `, ago, " ago. "];
+  fill(place, el("b", {}, "The login of the console has ended"), `: ${ended.why}. `, ended.isHidden ? null : old, ended.cure);
 }
 
 document.addEventListener("click", follow);
@@ -83,6 +104,12 @@ onBatch(() => {
   badge();
 });
 onLink(showLink);
+onLogin((before) => {
+  showLogin();
+  notices();
+  if (login.ended?.isHidden || before?.isHidden) show();
+  badge();
+});
 document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.target.closest("input, select, textarea")) return;
   const input = document.querySelector("input[type=search]");

@@ -6,7 +6,7 @@ import { el, fill, svg } from "./dom.js";
 import { filterOf, parts, toggled } from "./filter.js";
 import { nameOf } from "./groups.js";
 import { past } from "./past.js";
-import { eachMinute, seconds } from "./time.js";
+import { eachMinute, seconds, shownAt } from "./time.js";
 
 const [WIDTH, HEIGHT] = [360, 96];
 // States that have a bar of their own.
@@ -51,7 +51,7 @@ export class Charts {
   areas() {
     const samples = past.samples;
     if (!samples.length) return fill(this.time);
-    const [begin, end] = [samples[0].at, Math.max(Date.now(), samples[0].at + 1000)];
+    const [begin, end] = [samples[0].at, Math.max(shownAt(), samples.at(-1).at, samples[0].at + 1000)];
     const most = Math.max(1, ...samples.map(({ who }) => [...who.values()].reduce((sum, hosts) => sum + hosts, 0)));
     const x = (at) => (WIDTH * (at - begin)) / (end - begin);
     const y = (hosts) => HEIGHT - (HEIGHT * hosts) / most;

@@ -5,7 +5,7 @@ import { toCluster } from "./address.js";
 import { chain, whoOfResult, sign } from "./chain.js";
 import { Document } from "./document.js";
 import { el, fill } from "./dom.js";
-import { get } from "./server.js";
+import { get, onLogin } from "./server.js";
 import { moment, seconds, setNow, since } from "./time.js";
 
 const GIB = 1024 ** 3;
@@ -17,7 +17,13 @@ export class Host extends Document {
     this.name = name;
     this.rights = { may: false, why: "", lab: [] };
     this.said = { done: true, text: "" };
+    this.stopLogin = onLogin(() => this.look());
     this.look();
+  }
+
+  close() {
+    super.close();
+    this.stopLogin();
   }
 
   // Asked once, and again after something was done.

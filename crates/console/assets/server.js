@@ -15,14 +15,18 @@ const AGAIN = 1000;
 
 export const fleet = { rows: new Map(), version: 0, isRead: false, scope: { notices: [], pending: 0 } };
 export const link = { state: "connecting", since: new Date() };
+// The end of the console's login, until it has another one.
+export const login = { ended: null };
 
 const batches = new Set();
 const links = new Set();
+const logins = new Set();
 let source = null;
 let retry = 0;
 
 export const onBatch = (listener) => (batches.add(listener), () => batches.delete(listener));
 export const onLink = (listener) => links.add(listener);
+export const onLogin = (listener) => (logins.add(listener), () => logins.delete(listener));
 
 const key = (namespace, name) => `${namespace}/${name}`;
 
@@ -47,13 +51,25 @@ function setLink(state) {
   for (const listener of links) listener();
 }
 
+// What another user read is not kept.
+function setLogin(ended) {
+  if (JSON.stringify(ended) === JSON.stringify(login.ended)) return;
+  const before = login.ended;
+  login.ended = ended;
+  if (ended?.isHidden) fleet.rows.clear();
+  if (ended?.isHidden || before?.isHidden) fleet.isRead = false;
+  for (const listener of logins) listener(before);
+}
+
 function take(row) {
   row.labels ??= {};
   fleet.rows.set(key(row.namespace, row.name), row);
 }
 
 async function readAll() {
+  if (login.ended?.isHidden) return;
   const { document } = await get("/api/fleet");
+  if (login.ended?.isHidden) return;
   fleet.rows.clear();
   document.rows.forEach(take);
   fleet.version = document.version;
@@ -72,7 +88,7 @@ function announce(change) {
 }
 
 async function apply(batch) {
-  if (batch.version <= fleet.version) return;
+  if (batch.version <= fleet.version || login.ended?.isHidden) return;
   const isNext = batch.version === fleet.version + 1;
   if (batch.all || !isNext) return readAll();
   for (const [namespace, name] of batch.gone) fleet.rows.delete(key(namespace, name));
@@ -101,7 +117,9 @@ export function connect() {
   if (document.hidden || source) return;
   source = new EventSource("/api/stream");
   source.addEventListener("hello", ({ data }) => {
-    setNow(JSON.parse(data).now);
+    const hello = JSON.parse(data);
+    setNow(hello.now);
+    setLogin(hello.login);
     inTurn(async () => {
       await readAll();
       setLink("connected");
@@ -109,6 +127,12 @@ export function connect() {
   });
   source.addEventListener("batch", (event) => inTurn(() => apply(JSON.parse(event.data))));
   source.addEventListener("again", () => inTurn(readAll));
+  source.addEventListener("login", ({ data }) => {
+    const ended = JSON.parse(data);
+    // At once: what waits for its turn is older.
+    setLogin(ended);
+    if (!ended) inTurn(readAll);
+  });
   source.onerror = () => {
     lost();
     // A console that was started again does not know this browser.

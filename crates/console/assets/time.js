@@ -1,10 +1,23 @@
 // Durations, in the two largest units, by the clock of the console.
 
 let ahead = 0;
+// The time of what is shown, when nothing newer comes.
+let held = null;
 
 export function setNow(now) {
   if (now) ahead = Date.parse(now) - Date.now();
 }
+
+// Durations stand still at a time, until it is null: no page says that a state lasts on which nothing is known.
+export function hold(time) {
+  held = time && time.getTime();
+}
+
+// Now, or the time of what is shown, by the clock of this machine.
+export const shownAt = () => held ?? Date.now();
+
+// A time of the console by the clock of this machine.
+export const here = (time) => new Date(Date.parse(time) - ahead);
 
 export function seconds(count) {
   const s = Math.max(0, Math.floor(count));
@@ -15,7 +28,7 @@ export function seconds(count) {
 }
 
 export function since(time) {
-  return time ? seconds((Date.now() + ahead - Date.parse(time)) / 1000) : "";
+  return time ? seconds((shownAt() + ahead - Date.parse(time)) / 1000) : "";
 }
 
 export function moment(time) {
@@ -40,6 +53,10 @@ export function tick() {
   }
   for (const element of document.querySelectorAll("[data-since]")) {
     const text = (element.dataset.before ?? "") + since(element.dataset.since);
+    if (element.textContent !== text) element.textContent = text;
+  }
+  for (const element of document.querySelectorAll("[data-ago]")) {
+    const text = seconds((Date.now() - Number(element.dataset.ago)) / 1000);
     if (element.textContent !== text) element.textContent = text;
   }
 }

@@ -4,6 +4,7 @@ mod accessible;
 mod actions;
 mod browser;
 mod large;
+mod login;
 mod map;
 mod quick;
 mod views;
@@ -61,6 +62,7 @@ fn main() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut browser = Browser::start(&arguments.browser, &arguments.profile)?;
     views::check(&runtime, &mut browser, arguments.pictures.as_deref())?;
+    login::check(&runtime, &mut browser)?;
     quick::check(&runtime, &mut browser, (arguments.hosts, arguments.pictures.as_deref()))?;
     views::only_this_machine(&mut browser)?;
     anyhow::ensure!(

@@ -25,7 +25,10 @@ pub(crate) fn check(browser: &mut Browser, console: &Console) -> Result<()> {
 /// Each group has the filter of its hosts and of no others, whatever their values are.
 fn exact(browser: &mut Browser) -> Result<()> {
     let found = browser.value(include_str!("groups.js"))?;
-    let is_right = found.pointer("/wrong").and_then(Value::as_array).is_some_and(Vec::is_empty);
+    let is_right = found
+        .pointer("/wrong")
+        .and_then(Value::as_array)
+        .is_some_and(Vec::is_empty);
     let links = found.pointer("/links").and_then(Value::as_u64).unwrap_or_default();
     ensure!(is_right && links > 500, "groups with the filter of others: {found}");
     checked("groups: each has a filter that lists exactly its hosts, or no link");
@@ -123,6 +126,8 @@ fn charts(browser: &mut Browser, map: &str) -> Result<()> {
         "the chart goes on",
         "document.querySelector('.axis').innerText.startsWith('1h')",
     )?;
-    checked("map: hosts by state as bars that filter, and who has to act over time, which goes on, with the same in words");
+    checked(
+        "map: hosts by state as bars that filter, and who has to act over time, which goes on, with the same in words",
+    );
     Ok(())
 }
