@@ -34,14 +34,7 @@ const RULES: &[Rule] = &[
 ];
 
 /// On the way back: what either manager continues, and what a Go manager would do that this program does not.
-const BACK: &[Rule] = &[
-    back::external,
-    back::unprepared,
-    back::servicing,
-    back::unserviced,
-    in_flight,
-    failed,
-];
+const BACK: &[Rule] = &[back::unprepared, back::servicing, back::unserviced, in_flight, failed];
 
 struct Host<'a> {
     name: &'a str,

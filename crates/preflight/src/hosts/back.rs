@@ -11,8 +11,9 @@ use super::{Host, Rule, moving};
 use crate::finding::{Decision, Finding};
 
 /// What either manager would not do the same way.
-pub(super) const GUARDS: [Rule; 8] = [
+pub(super) const GUARDS: [Rule; 9] = [
     withheld,
+    external,
     errors::kept,
     states::rebooted,
     states::restored,
@@ -41,12 +42,16 @@ pub(super) fn withheld(host: &Host<'_>) -> Option<Finding> {
         .any(|one| held(one) && one.reason == held::BUDGET_SPENT);
     let is_external = host.object.spec.externally_provisioned == Some(true);
     let is_withheld = match host.state() {
-        ProvisioningState::Provisioned => is_unwanted(host.object) && (is_held || host.error().is_some()),
+        // This program does not erase an external machine, which it reports in its next reconcile.
+        ProvisioningState::Provisioned => {
+            is_unwanted(host.object) && (is_held || is_external || host.error().is_some())
+        }
+        ProvisioningState::Deprovisioning if is_external => true,
         // This program goes on with each other error.
         ProvisioningState::Deprovisioning => {
             let serves_another = status.error_message.starts_with(host_error::SERVES_ANOTHER);
-            let is_refused = is_external || !is_unwanted(host.object) || serves_another;
-            is_refused && host.error().is_some()
+            let is_wanted = has_system(host.object) && !is_unwanted(host.object);
+            (is_wanted || serves_another) && host.error().is_some()
         }
         _ => false,
     };
@@ -63,26 +68,54 @@ pub(super) fn withheld(host: &Host<'_>) -> Option<Finding> {
     is_withheld.then(|| refuse("is not deprovisioned until its error is decided").row("host-unexpected-state"))
 }
 
-/// Whether what runs is not requested any more.
+/// Whether what runs is not requested any more, as either manager decides it: a deploy step that is added to an image that runs without
+/// one does not run afterwards.
 fn is_unwanted(host: &BareMetalHost) -> bool {
     let method = |step: Option<&CustomDeploy>| step.map(|step| step.method.clone()).unwrap_or_default();
     let (asked, runs) = (&host.spec, &host.status.provisioning);
     let url = asked.image.as_ref().map_or("", |image| image.url.as_str());
-    host.metadata.deletion_timestamp.is_some()
-        || url != runs.image.url
-        || method(asked.custom_deploy.as_ref()) != method(runs.custom_deploy.as_ref())
+    let is_other_image = !runs.image.url.is_empty() && url != runs.image.url;
+    let steps = [asked.custom_deploy.as_ref(), runs.custom_deploy.as_ref()].map(method);
+    let is_other = match steps.each_ref().map(String::as_str) {
+        ["", ""] => url.is_empty() || is_other_image,
+        ["", _] => true,
+        [_, ""] => is_other_image,
+        [asked, runs] => asked != runs || is_other_image,
+    };
+    host.metadata.deletion_timestamp.is_some() || is_other
 }
 
-/// A running system that was never inspected.
-pub(super) fn external(host: &Host<'_>) -> Option<Finding> {
-    let is_external = host.object.spec.externally_provisioned == Some(true);
-    let is_inspected = is_external && *host.state() == ProvisioningState::Inspecting;
-    let what = "is externally provisioned and is not inspected by this program; a Go manager inspects it, which boots another system on it";
-    let cure = "delete the host and create it again with spec.externallyProvisioned before the switch, or pause it";
-    is_inspected.then(|| {
-        host.finding(Decision::No, what, cure)
-            .row("host-external-not-inspected")
-    })
+/// Whether the status names what runs, or ran.
+fn has_system(host: &BareMetalHost) -> bool {
+    let runs = &host.status.provisioning;
+    !runs.image.url.is_empty() || runs.custom_deploy.as_ref().is_some_and(|step| !step.method.is_empty())
+}
+
+/// A running system that this program neither inspects nor cleans.
+fn external(host: &Host<'_>) -> Option<Finding> {
+    if host.object.spec.externally_provisioned != Some(true) {
+        return None;
+    }
+    match host.state() {
+        ProvisioningState::Inspecting => {
+            let what = "is externally provisioned and is not inspected by this program; a Go manager inspects it, which boots another \
+                        system on it";
+            let cure =
+                "delete the host and create it again with spec.externallyProvisioned before the switch, or pause it";
+            Some(
+                host.finding(Decision::No, what, cure)
+                    .row("host-external-not-inspected"),
+            )
+        }
+        ProvisioningState::Preparing | ProvisioningState::Provisioning => {
+            let what = "is externally provisioned and is neither cleaned nor deployed by this program; a Go manager goes on with both, which \
+                        erases the machine";
+            let cure =
+                "delete the host and create it again with spec.externallyProvisioned before the switch, or pause it";
+            Some(host.finding(Decision::No, what, cure))
+        }
+        _ => None,
+    }
 }
 
 /// A host that waits for settings which its machine cannot have.

@@ -6,7 +6,7 @@ use metal3_api::metal3::v1alpha1::{
 };
 
 use super::super::Host;
-use super::is_unwanted;
+use super::{has_system, is_unwanted};
 use crate::finding::{Decision, Finding};
 
 /// A Go manager reboots where it must not power off, and so again in each reconcile.
@@ -52,9 +52,8 @@ pub(in crate::hosts) fn delayed(host: &Host<'_>) -> Option<Finding> {
 
 /// Before its deprovisioning has begun the host becomes provisioned again. An error says what it waits for.
 pub(in crate::hosts) fn taken_back(host: &Host<'_>) -> Option<Finding> {
-    let runs = &host.object.status.provisioning;
-    let is_named = !runs.image.url.is_empty() || runs.custom_deploy.is_some();
-    let is_wanted = is_named && !is_unwanted(host.object);
+    let is_wanted =
+        has_system(host.object) && !is_unwanted(host.object) && host.object.spec.externally_provisioned != Some(true);
     let is_taken_back = *host.state() == State::Deprovisioning && is_wanted && host.error().is_none();
     let what = "is deprovisioned, and what runs is asked for again; a Go manager removes it nevertheless, and cleans the disks";
     let cure = "wait until this program has ended, or taken back, the deprovisioning";

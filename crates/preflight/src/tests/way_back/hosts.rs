@@ -2,11 +2,25 @@
 
 use super::*;
 
+/// A host that runs what it asks for, if it runs anything.
+fn content(state: &str, more: Value) -> Value {
+    let mut one = host(state, json!({}));
+    if state == "provisioned" {
+        let image = json!({ "url": "http://images.example/own" });
+        merge(
+            &mut one,
+            json!({ "spec": { "image": image }, "status": { "provisioning": { "image": image } } }),
+        );
+    }
+    merge(&mut one, more);
+    one
+}
+
 #[test]
 fn host_in_flight_or_with_an_error_is_named_on_the_way_back_too() {
     let named = |state: &str, more: Value| {
         let found = about(
-            back::<BareMetalHost>(Series::new(1, 14), host(state, more)),
+            back::<BareMetalHost>(Series::new(1, 14), content(state, more)),
             "BareMetalHost",
         );
         found
@@ -132,7 +146,10 @@ fn way_back_is_refused_for_an_error_that_a_go_manager_does_not_know() {
     ] {
         let failed =
             json!({ "status": { "errorType": "registration error", "errorCount": 1, "errorMessage": message } });
-        let found = report(back::<BareMetalHost>(Series::new(1, 14), host(state, failed.clone())));
+        let found = report(back::<BareMetalHost>(
+            Series::new(1, 14),
+            content(state, failed.clone()),
+        ));
         let found: Vec<_> = found
             .findings
             .iter()
@@ -275,7 +292,7 @@ fn pause_of_a_person_opens_the_way_back() {
             (Some("metal3.io/capm3"), false),
             (Some("metal3.io/hostclaim"), false),
         ] {
-            let mut one = host(state, more.clone());
+            let mut one = content(state, more.clone());
             if let Some(by) = pause {
                 one["metadata"]["annotations"] = json!({ "baremetalhost.metal3.io/paused": by });
             }
@@ -347,7 +364,7 @@ fn way_back_is_refused_for_errors_of_a_node_or_a_secret_that_a_go_manager_takes(
     ] {
         let failed =
             json!({ "status": { "errorType": "registration error", "errorCount": 1, "errorMessage": message } });
-        let mut one = host(state, failed);
+        let mut one = content(state, failed);
         if state == "deprovisioning" {
             one["status"]["provisioning"]["image"]["url"] = json!("http://images.example/a");
         }
@@ -498,5 +515,71 @@ fn way_back_is_refused_for_volumes_and_disks_that_a_go_manager_would_erase() {
     ] {
         let one = host(state, json!({ "spec": spec, "status": status }));
         refused_with(one, row, &format!("{state} {spec} {status}"));
+    }
+}
+
+/// Only this program leaves a machine alone whose host is said to run another system, in any state.
+#[test]
+fn way_back_is_refused_for_an_external_machine_that_a_go_manager_would_erase() {
+    let image = json!({ "image": { "url": "http://images.example/a" } });
+    let spec = |more: Value| {
+        let mut spec = json!({ "externallyProvisioned": true });
+        merge(&mut spec, more);
+        spec
+    };
+    let runs = json!({ "provisioning": image });
+    let deleted = json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" });
+    let (inspected, kept) = (
+        Some(Some("host-external-not-inspected")),
+        Some(Some("host-unexpected-state")),
+    );
+    for (state, meta, spec, status, row) in [
+        ("inspecting", json!({}), spec(json!({})), json!({}), inspected),
+        ("preparing", json!({}), spec(json!({})), json!({}), Some(None)),
+        ("provisioning", json!({}), spec(image.clone()), json!({}), Some(None)),
+        ("provisioned", deleted.clone(), spec(image.clone()), runs.clone(), kept),
+        ("provisioned", json!({}), spec(json!({})), runs.clone(), kept),
+        ("deprovisioning", json!({}), spec(json!({})), runs.clone(), kept),
+        ("provisioned", json!({}), spec(image.clone()), runs.clone(), None),
+        ("registering", json!({}), spec(json!({})), json!({}), None),
+        ("available", json!({}), spec(json!({})), json!({}), None),
+        ("externally provisioned", deleted, spec(json!({})), json!({}), None),
+        ("preparing", json!({}), json!({}), json!({}), None),
+    ] {
+        let one = host(state, json!({ "metadata": meta, "spec": spec, "status": status }));
+        let found = report(back::<BareMetalHost>(Series::new(1, 14), one)).findings;
+        let found: Vec<_> = found
+            .iter()
+            .filter(|one| one.object.starts_with("BareMetalHost"))
+            .collect();
+        let stops: Vec<_> = found
+            .iter()
+            .filter(|one| one.decision == Decision::No)
+            .map(|one| one.row)
+            .collect();
+        assert_eq!(
+            stops,
+            row.into_iter().collect::<Vec<_>>(),
+            "{state} {spec} {status}: {found:?}"
+        );
+    }
+}
+
+/// A deploy step that is asked for next to an image that runs without one removes nothing, for either manager.
+#[test]
+fn deploy_step_that_is_added_to_what_runs_is_no_request_to_remove_it() {
+    let image = json!({ "image": { "url": "http://images.example/a" } });
+    let mut asked = image.clone();
+    asked["customDeploy"] = json!({ "method": "install" });
+    let failed =
+        json!({ "errorType": "provisioning error", "errorCount": 1, "errorMessage": "m", "provisioning": image });
+    let never_ran = json!({ "errorType": "provisioning error", "errorCount": 1, "errorMessage": "m" });
+    for (state, status, row) in [
+        ("deprovisioning", &failed, Some("host-unexpected-state")),
+        ("provisioned", &failed, None),
+        ("deprovisioning", &never_ran, None),
+    ] {
+        let one = host(state, json!({ "spec": asked, "status": status }));
+        refused_with(one, row, &format!("{state} {status}"));
     }
 }
