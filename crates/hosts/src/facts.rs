@@ -29,6 +29,7 @@ use crate::settings::Settings;
 mod agent_image;
 mod budget;
 mod disc;
+mod login;
 mod outage;
 mod read;
 mod requested;
@@ -36,6 +37,7 @@ mod requested;
 pub use agent_image::AgentImage;
 pub use budget::Budget;
 pub use disc::{DISC_ATTEMPTS, DiscAttempts, DiscFacts, DiscOrder, DiscRefusal, DriveView};
+pub use login::LoginAnswer;
 pub use outage::{Outage, OutageKind};
 pub use read::Read;
 pub use requested::{CleaningOrder, CleaningProgress, NodeMark, RefusedReports, RequestedReboot};
@@ -63,6 +65,10 @@ pub struct Facts<'a> {
     /// How long the Secret in its present version is known to hold the same credentials as in the version recorded in
     /// the status. `None`: not known.
     pub login_unchanged_for: Option<Duration>,
+    /// What the BMC answered to the login that the status records as tried, after the last request of this reconcile.
+    pub login_answer: Observed<&'a LoginAnswer>,
+    /// How long that login is not tried again, because the BMC did not answer.
+    pub login_pause: Option<Duration>,
     /// The Secret that `spec.userData` names.
     pub user_data: Observed<Secret<'a>>,
     /// The Secret that `spec.networkData` names.

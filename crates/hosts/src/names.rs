@@ -22,6 +22,8 @@ pub mod reason {
         pub(crate) REGISTRATION_FAILED = "RegistrationFailed";
         /// Condition: the BMC does not respond.
         pub(crate) POWER_FAILURE = "PowerFailure";
+        /// Condition: the BMC refuses the login that its Secret gained.
+        pub(crate) LOGIN_REFUSED = "BMCLoginRefused";
         /// Condition: the host may be given an image.
         pub(crate) AVAILABLE = "Available";
         /// Condition: the host may not be given an image.

@@ -53,6 +53,13 @@ pub(super) const ROWS: &[Row] = &[
         "Ironic cannot read the power state. The machine itself may still run.",
         "Check power, network and credentials of the BMC. Ironic continues once it responds.",
     ]),
+    machine([
+        "BMCLoginRefused",
+        "The BMC refuses the login that its Secret gained",
+        "The message names the version that was tried, and the last one that the BMC accepted. Nothing is done with the machine; a system \
+         on it runs on.",
+        "Correct the Secret `spec.bmc.credentialsName`, or the account of the BMC.",
+    ]),
     done(
         "Available",
         "The host may be given an image",

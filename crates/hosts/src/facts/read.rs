@@ -16,6 +16,9 @@ pub enum Read {
     Drive,
     /// The Secret with the BMC's credentials, with its values.
     Credentials,
+    /// What the BMC answers to the login that Ironic has: a read of the boot device, for which Ironic logs in. No failure of it is
+    /// a failure of Ironic.
+    Login,
     /// The Secret with user data.
     UserData,
     /// The Secret with network data.
@@ -80,6 +83,7 @@ impl Read {
             Self::Drive => Some("read virtual drive"),
             Self::Ironic
             | Self::Host
+            | Self::Login
             | Self::DataImage
             | Self::Credentials
             | Self::UserData

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 
 use metal3_api::metal3::v1alpha1::BmcDetails;
 use metal3_domain::bmc::{BmcAddress, BmcAddressError, CertificateVerification, DriverInfo, Interfaces, Profile};
+use metal3_ironic::model::node::Node;
 use serde_json::Value;
 
 use super::credentials::Credentials;
@@ -51,6 +52,22 @@ const ACCESS_KEYS: [&str; 11] = [
     "redfish_username",
     "redfish_verify_ca",
 ];
+/// Interfaces that answer for the boot device without a BMC.
+const WITHOUT_BMC: [&str; 2] = ["fake", "noop"];
+/// An operator's order to Ironic to answer with the boot device that it set last.
+const FORCED_BOOT_DEVICE: &str = "ipmi_force_boot_device";
+
+/// Whether Ironic logs in to the BMC for a read of the boot device.
+pub(crate) fn tries_login(node: &Node) -> bool {
+    let interface = node.management_interface.as_deref();
+    let is_answered_from_record = match node.driver_info.get(FORCED_BOOT_DEVICE) {
+        None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::String(text)) => !["false", "no", "off", "0", ""].contains(&text.to_ascii_lowercase().as_str()),
+        Some(_) => true,
+    };
+    !is_answered_from_record && !interface.is_some_and(|name| WITHOUT_BMC.contains(&name))
+}
+
 /// In place of credentials that were not read. Their keys are left out.
 const NO_LOGIN: metal3_domain::bmc::Credentials<'_> = metal3_domain::bmc::Credentials {
     username: "",

@@ -38,6 +38,7 @@ mod settings;
 
 pub use agent::{Agent, AgentFiles};
 pub use bmc::BmcEndpoint;
+pub(crate) use bmc::tries_login;
 pub(crate) use changes::takes_changes;
 pub use changes::{Changes, Passwords};
 pub use credentials::Credentials;

@@ -10,7 +10,9 @@ use metal3_ironic::model::node::Node;
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 
 use crate::names::{HELD, reason};
+use crate::plan::error::LOGIN_REFUSED;
 use crate::plan::firmware_record::is_firmware_still_unknown;
+use crate::plan::login;
 use crate::plan::planner::{Planner, Withheld};
 use crate::plan::safety::is_still_withheld;
 
@@ -26,8 +28,13 @@ pub(crate) fn renew(planner: &mut Planner<'_>) {
     statements.push(manageable(status, node));
     statements.push(progressing(status));
     statements.push(provisioned(status));
+    let unproven = login::unproven(status).filter(|_| has_node(status));
     for statement in &statements {
-        set_condition(&mut status.conditions, statement.standard(generation, now));
+        let mut condition = statement.standard(generation, now);
+        if let Some(unproven) = unproven.as_ref().filter(|_| says_nothing_of_login(&condition)) {
+            condition.message = join(&condition.message, unproven);
+        }
+        set_condition(&mut status.conditions, condition);
     }
     if let Some(withheld) = &withheld {
         hold(status, withheld, generation, now);
@@ -115,12 +122,26 @@ fn manageable(status: &BareMetalHostStatus, node: Option<&Node>) -> ConditionBui
             not(reason::REGISTRATION_FAILED, &status.error_message)
         }
         State::Registering => not(reason::REGISTERING, "Ironic verifies the BMC"),
+        _ if status.error_message.starts_with(LOGIN_REFUSED) => not(reason::LOGIN_REFUSED, &status.error_message),
         _ if has_node(status) && node.is_some_and(|node| node.fault.as_deref() == Some(POWER_FAULT)) => not(
             reason::POWER_FAILURE,
             "Ironic cannot reach the BMC; check its address, network and credentials. Ironic continues once the BMC \
              responds",
         ),
         _ => ConditionBuilder::mark_true(of::MANAGEABLE, reason::MANAGEABLE),
+    }
+}
+
+/// Whether the condition is about the BMC of a registered host, and does not name the login that it refuses.
+fn says_nothing_of_login(condition: &Condition) -> bool {
+    condition.type_ == of::MANAGEABLE
+        && [reason::MANAGEABLE.as_str(), reason::POWER_FAILURE.as_str()].contains(&condition.reason.as_str())
+}
+
+fn join(message: &str, more: &str) -> String {
+    match message.is_empty() {
+        true => more.to_owned(),
+        false => format!("{message}. {more}"),
     }
 }
 

@@ -92,6 +92,9 @@ pub(crate) const POWER_FAILURE: &str = "Ironic cannot reach the BMC (power failu
 pub(crate) const REJECTED: &str = "Ironic rejected the request (";
 pub(crate) const IN_IRONIC: &str = "in Ironic the node ";
 
+/// The beginning of the message about a login that the BMC refuses.
+pub(crate) const LOGIN_REFUSED: &str = "the BMC refuses the login of ";
+
 /// Whether the message is about a node that Ironic does not operate, and not about an operation that failed.
 pub(crate) fn is_of_inoperable_node(message: &str) -> bool {
     [MAINTENANCE, FAULT, POWER_FAILURE]

@@ -18,6 +18,7 @@ mod disc_report;
 pub(crate) mod error;
 mod firmware_record;
 mod ironic;
+mod login;
 pub(crate) mod object;
 pub(crate) mod outage;
 mod ownership;
@@ -80,6 +81,7 @@ pub(crate) fn plan_under(facts: &Facts<'_>, rules: &Rules) -> Plan {
         events: Vec::new(),
         counts: Vec::new(),
         login: None,
+        login_tried_after: None,
         agent_wait: None,
     };
     let decision = decide(&mut planner).unwrap_or_else(|decision| decision);
@@ -116,6 +118,7 @@ impl Planner<'_> {
                 let mut actions: Vec<_> = self.release_slot(true, &next).into_iter().collect();
                 self.actions.clear();
                 let next = self.recheck_stale_node(next);
+                let next = self.recheck_login(next);
                 let next = settings_report::add(&self, &mut actions, next);
                 let next = components_report::add(&self, &mut actions, next);
                 update_policy::add(&self, &mut actions);
@@ -247,6 +250,7 @@ impl Planner<'_> {
             }
         }
         let next = self.recheck_stale_node(next);
+        let next = self.recheck_login(next);
         let mut actions = std::mem::take(&mut self.actions);
         let next = settings_report::add(&self, &mut actions, next);
         let next = components_report::add(&self, &mut actions, next);
@@ -259,6 +263,14 @@ impl Planner<'_> {
             status: status.map(|patch| patch.with_precondition(&self.version)),
             events: self.events,
             next,
+        }
+    }
+
+    /// Ends a wait when a login is tried again.
+    fn recheck_login(&self, next: Next) -> Next {
+        match self.login_tried_after {
+            Some(left) => wait::with_end(next, left, "the login of the BMC is tried again"),
+            None => next,
         }
     }
 

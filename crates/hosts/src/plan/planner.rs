@@ -83,6 +83,8 @@ pub(crate) struct Planner<'a> {
     /// The present version of the credentials Secret, if it is new and has the recorded credentials, and how long that
     /// is known.
     pub(super) login: Option<(CredentialsStatus, Duration)>,
+    /// When the login that the BMC has not answered to is tried again.
+    pub(super) login_tried_after: Option<Duration>,
     /// Why an order that boots the agent waits.
     pub(super) agent_wait: Option<AgentWait>,
 }
@@ -199,6 +201,11 @@ impl<'a> Planner<'a> {
         self.login = Some((login, known));
     }
 
+    /// Has a login tried again later.
+    pub(crate) const fn try_login_after(&mut self, left: Duration) {
+        self.login_tried_after = Some(left);
+    }
+
     /// The recorded error of this kind. A new attempt clears it, so the failure that the node shows is still this one,
     /// even if Ironic changed or erased its message.
     pub(crate) fn recorded_error(&self, kind: ErrorType) -> Option<&'a str> {
@@ -277,7 +284,7 @@ impl<'a> Planner<'a> {
     }
 
     /// What remains of the delay after this many failures.
-    fn remaining_delay(&self, failures: i64) -> Option<Duration> {
+    pub(super) fn remaining_delay(&self, failures: i64) -> Option<Duration> {
         if !self.rules.back_off() || self.has_new_generation() || self.has_new_settings || self.has_new_updates {
             return None;
         }

@@ -100,6 +100,18 @@ pub(crate) fn with_stale_node(next: Next, recheck: Duration) -> Next {
     }
 }
 
+/// The same wait, ended after this time at the latest.
+pub(crate) fn with_end(next: Next, after: Duration, why: &str) -> Next {
+    match next {
+        Next::Done => for_time(after, why),
+        Next::Waiting(on) => Next::Waiting(WaitingOn {
+            recheck: Some(on.recheck.map_or(after, |before| before.min(after))),
+            ..on
+        }),
+        other => other,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use metal3_runtime::queue::Outcome;

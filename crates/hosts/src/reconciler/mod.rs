@@ -27,6 +27,7 @@ mod index;
 mod ironic_gauges;
 mod ironic_session;
 mod lists;
+mod login_tries;
 mod machines;
 mod metrics;
 mod observations;
@@ -79,6 +80,7 @@ pub(crate) use erasing::shows_removal;
 use firmware_records::FirmwareRecords;
 use index::{HostIndex, jitter};
 use ironic_session::IronicSession;
+use login_tries::LoginTries;
 use machines::Machines;
 use metrics::HostMetrics;
 use observations::Observations;
@@ -134,6 +136,7 @@ pub struct HostReconciler {
     /// The first reconcile, which only the leader does.
     led: OnceLock<Monotonic>,
     credential_versions: CredentialVersions,
+    login_tries: LoginTries,
     agent_networks: AgentNetworks,
     agent_images: AgentImages,
     boot_ports: BootPorts,
@@ -267,7 +270,6 @@ impl HostReconciler {
     fn plan(&self, key: &Key, observed: &Observations) -> Plan {
         let (now, monotonic) = (self.clock.now(), self.clock.monotonic());
         let outage = observed.ironic.as_ref().and_then(IronicSession::outage);
-        let machine_of = self.machines.other(&observed.host);
         let image_refused = self.agent_images.refused(key, monotonic);
         plan(&Facts {
             outage: outage.as_ref(),
@@ -280,6 +282,8 @@ impl HostReconciler {
             deleted_for: self.index.deleted(key).map(|at| monotonic.since(at)),
             credentials: observed.secret(Read::Credentials),
             login_unchanged_for: self.login_unchanged_for(key, observed),
+            login_answer: observed.login_answer(),
+            login_pause: self.login_tries.pause_left(key, observed.tried_login(), monotonic),
             user_data: observed.secret(Read::UserData),
             network_data: observed.secret(Read::NetworkData),
             meta_data: observed.secret(Read::MetaData),
@@ -292,7 +296,7 @@ impl HostReconciler {
             unanswered: self.unanswered.left(key, monotonic),
             creation_left: self.creation_left(key, monotonic),
             reserved_for: self.reservations.held_for(key, observed.newest_node(), monotonic),
-            machine_of: machine_of.as_ref(),
+            machine_of: self.machines.other(&observed.host).as_ref(),
             boot_port_exists: self.boot_ports.exists(key, observed),
             ports: observed.ports.as_deref(),
             inventory: observed.inventory.as_deref(),
@@ -330,6 +334,7 @@ impl HostReconciler {
         self.observer.ironics.release_slot(key);
         self.observer.ironics.leave_seats(key, None);
         self.credential_versions.remove(key);
+        self.login_tries.remove(key);
         self.agent_networks.remove(key);
         self.agent_images.remove(key);
         self.refusals.remove(key);

@@ -22,7 +22,7 @@ use metal3_runtime::object_reader::Erased;
 use metal3_runtime::plan::{Observed, UnknownReason};
 
 use super::ironic_session::IronicSession;
-use crate::facts::{self, DriveView, FoundNode, HostFreshness, NodeFreshness, Read, Refused};
+use crate::facts::{self, DriveView, FoundNode, HostFreshness, LoginAnswer, NodeFreshness, Read, Refused};
 use crate::ironics::Located;
 
 /// A response of the API server or a view of the node that is older is read again before a request with an impact, and such a
@@ -68,6 +68,8 @@ pub(super) struct Observations {
     pub(super) node: Observed<FoundNode>,
     /// When the node was observed in this reconcile.
     pub(super) node_observed: Monotonic,
+    /// The login that Ironic tried at the BMC after the last request of this reconcile.
+    pub(super) login: Option<TriedLogin>,
     pub(super) ports: Observed<Vec<Port>>,
     pub(super) inventory: Observed<Box<Inspection>>,
     pub(super) validation: Observed<Validation>,
@@ -93,6 +95,14 @@ pub(super) struct Observations {
     pub(super) refused: Option<Refused>,
     /// The permit with which the next requests are sent.
     pub(super) send_permit: Option<SendPermit>,
+}
+
+/// A login that Ironic tried at the BMC.
+#[derive(Debug, Clone)]
+pub(super) struct TriedLogin {
+    /// The version of the Secret that the status recorded then.
+    pub(super) version: String,
+    pub(super) answer: LoginAnswer,
 }
 
 impl Observations {
@@ -243,6 +253,21 @@ impl Observations {
         }
     }
 
+    /// The version of the Secret with the login that Ironic has, as the status records it.
+    pub(super) fn tried_login(&self) -> &str {
+        let recorded = &self.host.status.tried_credentials.credentials_version;
+        recorded.as_deref().unwrap_or_default()
+    }
+
+    /// What the BMC answered to that login.
+    pub(super) fn login_answer(&self) -> Observed<&LoginAnswer> {
+        let tried = self.login.as_ref().filter(|tried| tried.version == self.tried_login());
+        match tried {
+            Some(tried) => Observed::Present(&tried.answer),
+            None => Observed::Unknown(UnknownReason::NotRead),
+        }
+    }
+
     pub(super) fn secret(&self, which: Read) -> Observed<facts::Secret<'_>> {
         // A Secret that the host does not name is absent.
         let secret = self.secrets.get(&which).map_or(Observed::Absent, Observed::as_ref);
@@ -284,6 +309,7 @@ mod tests {
             hardware: Observed::Absent,
             node: Observed::Absent,
             node_observed: Monotonic::default(),
+            login: None,
             ports: Observed::Unknown(UnknownReason::NotRead),
             inventory: Observed::Unknown(UnknownReason::NotRead),
             validation: Observed::Unknown(UnknownReason::NotRead),

@@ -8,20 +8,20 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::{Clock, Monotonic};
 use metal3_domain::uri::public_text;
 use metal3_ironic::Error;
-use metal3_ironic::calls::{NodeRef, hardware, node, port};
+use metal3_ironic::calls::{NodeRef, hardware, node, port, state};
 use metal3_ironic::model::node::Node;
 use metal3_runtime::cache::Key;
 use metal3_runtime::object_reader::ObjectReader;
 use metal3_runtime::plan::{Observed, UnknownReason};
 use metal3_runtime::version::ResourceVersion;
 use metal3_runtime::work::Fault;
-use metal3_runtime::write::Writer;
+use metal3_runtime::write::{Mode, Writer};
 
 use super::caches::Caches;
 use super::ironic_session::chosen;
-use super::observations::{Observations, ObservedSecret};
+use super::observations::{Observations, ObservedSecret, TriedLogin};
 use super::sessions::Sessions;
-use crate::facts::{FoundNode, NodeFreshness, Read, Refused};
+use crate::facts::{FoundNode, LoginAnswer, NodeFreshness, Read, Refused};
 use crate::needs::Hosts;
 use crate::node::name;
 
@@ -77,6 +77,7 @@ impl Observer {
             node: known.map_or(Observed::Unknown(UnknownReason::NotRead), |(node, freshness)| {
                 Observed::Present(FoundNode::Own(node, freshness))
             }),
+            login: None,
             ports: Observed::Unknown(UnknownReason::NotRead),
             inventory: Observed::Unknown(UnknownReason::NotRead),
             validation: Observed::Unknown(UnknownReason::NotRead),
@@ -179,6 +180,7 @@ impl Observer {
             | Read::PullSecret => {
                 self.secret(read, observed, &key).await?;
             }
+            Read::Login => observed.login = self.try_login(observed, writer.mode()).await,
             Read::HardwareData => self.live_hardware(&key, observed, writer).await?,
             Read::FirmwareComponents => self.live_components(&key, observed, writer).await?,
             Read::ReportedVersions => {
@@ -275,6 +277,26 @@ impl Observer {
             }
         }
         Ok(())
+    }
+
+    /// Has Ironic log in to the BMC of the node.
+    async fn try_login(&self, observed: &Observations, mode: Mode) -> Option<TriedLogin> {
+        let Observed::Present(FoundNode::Own(node, _)) = &observed.node else {
+            return None;
+        };
+        let answer = match mode {
+            // Ironic locks the node for it, and has a login that this process did not send.
+            Mode::ObserveOnly => LoginAnswer::Unknown,
+            Mode::Perform => {
+                let ironic = chosen(observed.ironic.as_ref()).ok()?;
+                let call = state::boot_device(&NodeRef::Uuid(node.uuid.clone()));
+                LoginAnswer::of(&ironic.read(observed.send_permit.as_ref(), &call).await)
+            }
+        };
+        Some(TriedLogin {
+            version: observed.tried_login().to_owned(),
+            answer,
+        })
     }
 
     async fn secret(&self, which: Read, observed: &mut Observations, host: &Key) -> Result<(), Fault> {

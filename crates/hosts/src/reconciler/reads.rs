@@ -5,6 +5,7 @@ use std::time::Duration;
 use metal3_domain::clock::Monotonic;
 use metal3_domain::uri::public_text;
 use metal3_runtime::cache::Key;
+use metal3_runtime::plan::Observed;
 use metal3_runtime::work::Fault;
 use metal3_runtime::write::Writer;
 
@@ -47,6 +48,12 @@ impl HostReconciler {
             let error = match outcome? {
                 ReadOutcome::HostAbsent => return Ok(Reads::HostAbsent),
                 ReadOutcome::Done => {
+                    if *read == Read::Login
+                        && let Observed::Present(answer) = observed.login_answer()
+                    {
+                        let now = self.clock.monotonic();
+                        self.login_tries.record(key, observed.tried_login(), answer, now);
+                    }
                     if let Some(name) = read.ironic_name() {
                         self.refusals.remove_one(key, name);
                     }

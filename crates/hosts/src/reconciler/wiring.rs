@@ -21,6 +21,7 @@ use super::firmware_records::FirmwareRecords;
 use super::gauges::Gauges;
 use super::index::HostIndex;
 use super::ironic_session::SessionParts;
+use super::login_tries::LoginTries;
 use super::machines::Machines;
 use super::metrics::HostMetrics;
 use super::observer::Observer;
@@ -107,6 +108,7 @@ pub fn controller(parts: Parts, writer: Writer<Hosts>) -> Running {
         discs: Discs::default(),
         led: OnceLock::new(),
         credential_versions: CredentialVersions::default(),
+        login_tries: LoginTries::default(),
         agent_networks: AgentNetworks::default(),
         agent_images: AgentImages::default(),
         boot_ports: BootPorts::default(),

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use crate::action::{Action, Order, Plan, Request};
 use crate::facts::{
     AgentImage, Budget, CleaningOrder, DiscAttempts, DiscFacts, DriveView, Facts, ForeignNode, FoundNode,
-    HostFreshness, NodeFreshness, Outage, OutageKind, PreviousView, RefusalClass, Refused, RefusedReports,
+    HostFreshness, LoginAnswer, NodeFreshness, Outage, OutageKind, PreviousView, RefusalClass, Refused, RefusedReports,
     RequestedReboot, Secret,
 };
 use crate::ironics::{Elsewhere, Located, Names};
@@ -121,6 +121,8 @@ pub(crate) struct Fixture {
     pub(crate) deleted_for: Option<Duration>,
     pub(crate) credentials: Option<Option<Stored>>,
     pub(crate) login_unchanged_for: Option<Duration>,
+    pub(crate) login_answer: Option<LoginAnswer>,
+    pub(crate) login_pause: Option<Duration>,
     pub(crate) agent_network: Option<Option<Stored>>,
     pub(crate) agent_network_on_node: bool,
     pub(crate) user_data: Option<Option<Stored>>,
@@ -209,6 +211,8 @@ impl Fixture {
             deleted_for: None,
             credentials: Some(Some(secret("bmc", &[("username", "u"), ("password", "p")]))),
             login_unchanged_for: None,
+            login_answer: None,
+            login_pause: None,
             agent_network: None,
             agent_network_on_node: false,
             user_data: None,
@@ -394,6 +398,11 @@ impl Fixture {
             deleted_for: self.deleted_for,
             credentials: observed(&self.credentials).map(Stored::read),
             login_unchanged_for: self.login_unchanged_for,
+            login_answer: self
+                .login_answer
+                .as_ref()
+                .map_or(Observed::Unknown(UnknownReason::NotRead), Observed::Present),
+            login_pause: self.login_pause,
             user_data: observed(&self.user_data).map(Stored::read),
             network_data: Observed::Unknown(UnknownReason::NotRead),
             meta_data: Observed::Unknown(UnknownReason::NotRead),

@@ -13,6 +13,7 @@ mod image_restored;
 mod ironics;
 mod left_nodes;
 mod live_spec;
+mod logins;
 mod lost_live_image;
 mod lost_responses;
 mod lost_root_volume;

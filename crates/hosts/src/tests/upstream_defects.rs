@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::fixture::{Fixture, NODE, has_writes, image, requests};
 use crate::action::Request;
-use crate::facts::NodeFreshness;
+use crate::facts::{LoginAnswer, NodeFreshness};
 use crate::names::reason;
 use metal3_ironic::calls::provision::Transition;
 use metal3_runtime::work::{Next, WaitingOn};
@@ -164,9 +164,10 @@ fn access_is_reported_as_verified_only_after_ironic_tried_the_credentials() {
         .status(old.clone())
         .node_with("active", json!({ "power_state": "power on" }));
     assert!(!is_changed(&running));
-    let after = running.after(&running.plan()).status;
-    assert_eq!(after.good_credentials, after.tried_credentials);
-    let registering = Fixture::new("registering").status(old).node("manageable");
+    let accepted = running.with(|fixture| fixture.login_answer = Some(LoginAnswer::Accepted));
+    assert!(is_changed(&accepted));
+    let first = json!({ "goodCredentials": null });
+    let registering = Fixture::new("registering").status(first).node("manageable");
     let registering = registering.with(|fixture| fixture.ports = Some(Vec::new()));
     assert!(is_changed(&registering), "{}", registering.summary());
     let credentials_status = json!({ "triedCredentials": { "credentialsVersion": "39" }, "goodCredentials": null });

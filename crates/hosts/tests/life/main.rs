@@ -21,6 +21,7 @@ mod happy_path;
 mod interceptor;
 mod ironics;
 mod late_edits;
+mod logins;
 mod lost_images;
 mod moves;
 mod outages;

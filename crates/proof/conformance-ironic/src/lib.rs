@@ -154,6 +154,7 @@ claims!(
     Error L2 machines::a_deployment_without_image_or_checksum_is_invalid,
     Record L2 machines::an_image_of_a_registry_needs_no_checksum_and_its_login_is_not_shown,
     Record L2 machines::a_boot_device_for_one_boot_is_set_on_the_machine,
+    Record L2 machines::a_read_of_the_boot_device_logs_in_with_the_present_login_and_names_its_refusal,
     Record L2 machines::drifted_power_is_restored,
     Record L2 machines::a_dead_bmc_sets_maintenance_until_it_responds,
     Record L3 machines::an_agent_finds_its_node_only_by_the_address_of_a_port,

@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 
 use crate::lab::{Connection, Lab, is_test_node, object};
 use crate::pool::Pool;
-use metal3_sim_ironic::Ironic;
+use metal3_sim_ironic::{BmcAccount, Ironic};
 
 /// Work on a machine boots a ramdisk several times.
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -113,6 +113,20 @@ impl<'a> Machine<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The user name and the password that its BMC accepts, and no other one from now on.
+    pub(crate) fn require_login(&self) -> (String, String) {
+        match self.backend {
+            Backend::Simulated(ironic) => {
+                let (username, password) = ("admin".to_owned(), "right".to_owned());
+                let account = BmcAccount { username, password };
+                let login = (account.username.clone(), account.password.clone());
+                ironic.machine_at(&self.bmc(), |machine| machine.account = Some(account));
+                login
+            }
+            Backend::Labhosts(pool, _) => (pool.endpoint.username.clone(), pool.endpoint.password.clone()),
+        }
     }
 
     /// Powers the machine on without Ironic.

@@ -23,6 +23,7 @@
 //! | a failing inspection, cleaning, deployment | [`Machine::faults`]: `InspectionError`, `NoBoot`, `CleanStepFails`, `ChecksumMismatch`, `DiskTooSmall`, `NoHeartbeat`; without the fault the next attempt succeeds |
 //! | a machine that reports other BIOS settings than it was asked for | [`Machine::bios_reports`] |
 //! | an update of the firmware that fails or never ends, and the updates that were made | [`Machine::firmware_updates`], [`Machine::flashed`] |
+//! | a BMC that accepts one account only | [`Machine::account`] |
 //! | a failing BMC | `DeadBmc`, `SlowBmc(30)`, `WrongPassword`, `BmcStatus(503)`, `PowerStuck`; `docs/ironic-faults.md` has the resulting states |
 //! | a locked node, a lost answer, an error | [`Ironic::inject`] with a plan: `Conflict`, `ReplyLost`, `Refused`, by verb and resource |
 //! | a restart, a lost database | [`Ironic::restart`], [`Ironic::lose_database`] |
@@ -65,6 +66,6 @@ pub use bmc::bmc_address;
 pub use describe::describe_request;
 pub use firmware::FirmwareUpdates;
 pub use http::{HttpsServer, Login};
-pub use machine::{Image, LiveImage, Machine, MachineCounts, Pace, Subscription};
+pub use machine::{BmcAccount, Image, LiveImage, Machine, MachineCounts, Pace, Subscription};
 pub use options::Options;
 pub use simulator::Ironic;

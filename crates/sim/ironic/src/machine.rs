@@ -82,6 +82,23 @@ pub(crate) struct BmcError {
     pub(crate) message: String,
     /// How long Ironic retries before it fails.
     pub(crate) after: Duration,
+    /// The BMC answered, and refuses the login.
+    pub(crate) is_login: bool,
+}
+
+/// The user name and the password of a BMC, as Ironic presents or the BMC requires them.
+#[derive(Clone, PartialEq, Eq)]
+pub struct BmcAccount {
+    /// The user name.
+    pub username: String,
+    /// The password.
+    pub password: String,
+}
+
+impl fmt::Debug for BmcAccount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BmcAccount(not shown)")
+    }
 }
 
 /// The image on the root disk.
@@ -150,6 +167,10 @@ pub struct Machine {
     pub power: PowerState,
     /// Active faults.
     pub faults: Faults,
+    /// The only account that the BMC accepts. `None`: any.
+    pub account: Option<BmcAccount>,
+    /// The login that the node of the machine has.
+    pub(crate) presented: Option<BmcAccount>,
     /// Hardware profile.
     pub profile: Profile,
     /// The image in the virtual drive as the BMC names it: a live image, or the copy of one that a client attached.
@@ -202,6 +223,8 @@ impl Machine {
         Self {
             power: PowerState::Off,
             faults: Faults::default(),
+            account: None,
+            presented: None,
             firmware: firmware::factory(&profile),
             firmware_updates: FirmwareUpdates::default(),
             flashed: Vec::new(),
@@ -235,13 +258,18 @@ impl Machine {
             Err(BmcError {
                 message: message.to_owned(),
                 after: Duration::from_secs(seconds),
+                is_login: false,
             })
         };
         if self.faults.has(Fault::DeadBmc) {
             return failed("the BMC does not answer", 60);
         }
-        if self.faults.has(Fault::WrongPassword) {
-            return failed("the BMC refuses the login", 0);
+        let is_other_account = self.account.is_some() && self.account != self.presented;
+        if is_other_account || self.faults.has(Fault::WrongPassword) {
+            return failed("the BMC refuses the login", 0).map_err(|error| BmcError {
+                is_login: true,
+                ..error
+            });
         }
         match self.faults.bmc_status() {
             Some(status) => failed(&format!("the BMC answers with status {status}"), 30),
@@ -258,6 +286,7 @@ impl Machine {
             return Err(BmcError {
                 message: format!("Failed to set node power state to {to}."),
                 after: Duration::from_secs(20),
+                is_login: false,
             });
         }
         if wanted {

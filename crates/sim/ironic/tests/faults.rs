@@ -20,7 +20,7 @@ use metal3_ironic::{Client, Error};
 use metal3_runtime::clock::TimerClock;
 use metal3_sim_bmc::fault::Fault;
 use metal3_sim_faults::{Fault as RequestFault, Plan, Rule};
-use metal3_sim_ironic::{Ironic, Options};
+use metal3_sim_ironic::{BmcAccount, Ironic, Options};
 use serde_json::{Map, json};
 use tokio::time::sleep;
 
@@ -284,6 +284,37 @@ async fn synchronous_bmc_query_takes_the_time_of_the_bmc() {
     fixture.set_fault(Fault::DeadBmc);
     let late = fixture.send(calls::state::boot_device(&fixture.reference())).await;
     assert!(matches!(late, Err(Error::Timeout { .. })), "{late:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn bmc_with_an_account_accepts_no_other_login() {
+    let fixture = Fixture::with_a_machine().await;
+    fixture.go(Transition::Manage, ProvisionState::Manageable).await;
+    let require = |username: &str| {
+        let account = BmcAccount {
+            username: username.to_owned(),
+            password: "p".to_owned(),
+        };
+        let change = |machine: &mut metal3_sim_ironic::Machine| machine.account = Some(account);
+        fixture.ironic.machine(fixture.node.as_str(), change).unwrap();
+    };
+    require("admin");
+    let patch = Patch::new()
+        .set(&["driver_info", "redfish_username"], "admin")
+        .set(&["driver_info", "redfish_password"], "p");
+    let patch = calls::node::patch(&fixture.reference(), patch).unwrap();
+    fixture.send(patch).await.unwrap();
+    fixture
+        .send(calls::state::boot_device(&fixture.reference()))
+        .await
+        .unwrap();
+    require("root");
+    let refused = fixture.send(calls::state::boot_device(&fixture.reference())).await;
+    let says_why = matches!(&refused, Err(Error::Unexpected { status: Some(500), reason, .. }) if reason.contains("returned code 401"));
+    assert!(says_why, "{refused:?}");
+    sleep(Duration::from_secs(121 * 4)).await;
+    let node = fixture.read().await;
+    assert_eq!(node.fault.as_deref(), Some("power failure"), "{node:?}");
 }
 
 #[tokio::test(start_paused = true)]

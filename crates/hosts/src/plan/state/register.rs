@@ -30,6 +30,7 @@ use crate::plan::agent_image::{self, NetworkSource};
 use crate::plan::deletion::MAINTENANCE;
 use crate::plan::error::Failure;
 use crate::plan::ironic;
+use crate::plan::login;
 use crate::plan::ownership::is_owned_node;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::safety::require_live;
@@ -318,6 +319,10 @@ fn machine_of_another(planner: &Planner<'_>, other: &Key) -> Decision {
 
 fn update_node(planner: &mut Planner<'_>, node: &Node, access: &BmcAccess) -> PlanResult<()> {
     let is_created = matches!(planner.facts.own_node(), Some((_, NodeFreshness::Created)));
+    if access.is_new && node.provision_state == S::Verifying && !planner.is_deleting() {
+        // What is verified is one login or the other.
+        return Err(Decision::Wait(wait::on_node("Ironic verifies the BMC")));
+    }
     let passwords = if access.is_new && !is_created {
         Passwords::Changed
     } else {
@@ -339,6 +344,9 @@ fn update_node(planner: &mut Planner<'_>, node: &Node, access: &BmcAccess) -> Pl
     }
     let is_waiting = access.is_new && !is_created && changes.is_login_postponed();
     if access.is_new && !is_waiting {
+        if !is_created {
+            login::record_untried(&mut planner.draft.status, node, &access.secret);
+        }
         planner.draft.status.tried_credentials = access.secret.clone();
         planner.count(Count::One("metal3_credentials_updated_total"));
     }
@@ -370,16 +378,9 @@ fn verify_bmc<'a>(planner: &mut Planner<'a>, node: &'a Node, access: &BmcAccess)
         }
         S::Verifying => Err(Decision::Wait(wait::on_node("Ironic verifies the BMC"))),
         _ => {
-            let status = &mut planner.draft.status;
             // After a mere version change of the Secret, the tried credentials are the verified ones.
-            let is_tried = status.tried_credentials == access.secret || !access.is_new;
-            if is_tried && status.good_credentials != status.tried_credentials {
-                status.good_credentials.clone_from(&status.tried_credentials);
-                // differs: `host-access-tried`. The Go manager reports every login that it sent.
-                if *planner.state() == State::Registering {
-                    planner.record_event(reason::ACCESS_VALIDATED, "Verified access to BMC");
-                }
-            }
+            let is_tried = planner.draft.status.tried_credentials == access.secret || !access.is_new;
+            login::require_accepted(planner, node, is_tried)?;
             // Hosts of two namespaces do not see each other before they are verified.
             if let Some(other) = planner
                 .facts

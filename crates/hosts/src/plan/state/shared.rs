@@ -17,6 +17,7 @@ use crate::node::BmcEndpoint;
 use crate::node::failed_step::FIRMWARE_FAILED;
 use crate::plan::conditions::POWER_FAULT;
 use crate::plan::error::{FAULT, Failure, IN_IRONIC, MAINTENANCE, POWER_FAILURE, is_of_inoperable_node, kind_in};
+use crate::plan::login;
 use crate::plan::ownership::may_switch_power;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::safety::{require_live, require_ownership};
@@ -26,9 +27,13 @@ use crate::plan::{status, wait};
 pub(super) fn require_operable(planner: &Planner<'_>, node: &Node) -> PlanResult<()> {
     let failure = |message| Err(report_inoperable(planner, message));
     match (node.fault.as_deref(), node.maintenance) {
-        (Some(POWER_FAULT), _) => failure(format!(
-            "{POWER_FAILURE}; check its address, network and credentials. Ironic continues once the BMC responds"
-        )),
+        (Some(POWER_FAULT), _) => {
+            let unproven = login::unproven(&planner.draft.status).map(|login| format!(". {login}"));
+            failure(format!(
+                "{POWER_FAILURE}; check its address, network and credentials. Ironic continues once the BMC responds{}",
+                unproven.unwrap_or_default()
+            ))
+        }
         (Some(fault), _) => failure(format!(
             "{FAULT}{fault}): {}; correct it and end the node's maintenance in Ironic",
             node.last_error.as_deref().unwrap_or("no details")

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::ironic;
 use super::state::ModelState;
 use crate::action::{Action, Impact, Order, Plan, Request};
-use crate::facts::{FoundNode, HostFreshness, NodeFreshness, PreviousView, Read};
+use crate::facts::{FoundNode, HostFreshness, LoginAnswer, NodeFreshness, PreviousView, Read};
 use crate::plan::rules::Rules;
 use crate::reconciler::shows_removal;
 use crate::tests::fixture::{Fixture, at, secret, without_version};
@@ -175,6 +175,8 @@ impl Program {
                 }
                 Read::Validation => fixture.validation = serde_json::from_value(json!({})).ok(),
                 Read::History => fixture.history = Some(None),
+                // The BMC of the model accepts each login.
+                Read::Login => fixture.login_answer = Some(LoginAnswer::Accepted),
                 other => panic!("{other:?} is not part of the model"),
             }
         }
@@ -268,6 +270,7 @@ impl Program {
             self.observe_node(model.node.as_ref());
             fixture.node = model.node.clone().map(|node| Some((node, NodeFreshness::Live)));
             fixture.validation = None;
+            fixture.login_answer = None;
             return Some(request.verb().to_owned());
         }
         let is_taken = is_taken(model, request)?;
@@ -308,7 +311,8 @@ fn planned(fixture: &Fixture, rules: &Rules) -> Arc<Plan> {
         fixture.node,
         (
             fixture.credentials.as_ref().map(Option::is_some),
-            fixture.ports.is_some()
+            fixture.ports.is_some(),
+            fixture.login_answer.is_some()
         ),
         (
             fixture.inventory.as_ref().map(Option::is_some),

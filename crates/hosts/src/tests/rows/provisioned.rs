@@ -159,7 +159,7 @@ pub(super) fn running() -> Vec<Row> {
             .node_with("active", on())
             .row("other credentials", "requests change node, writes the status, replan"),
         provisioned()
-            .status(json!({ "triedCredentials": { "credentialsVersion": "39" } }))
+            .status(json!({ "goodCredentials": { "credentialsVersion": "39" }, "triedCredentials": { "credentialsVersion": "39" } }))
             .node_with("active", on())
             .with(|fixture| fixture.login_unchanged_for = Some(Duration::ZERO))
             .row(

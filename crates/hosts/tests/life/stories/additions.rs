@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::discs::DriveFault;
 use super::grammar::{
-    AgentKind, Builds, IMAGES, IronicKind, LIVE, NETWORK, Step, Story, detached_by_force, image, pick,
+    AgentKind, Builds, IMAGES, IronicKind, LIVE, Login, NETWORK, Step, Story, detached_by_force, image, pick,
 };
 use crate::ironics::{A, B, LABEL};
 
@@ -22,6 +22,7 @@ pub(super) fn add_to(story: &mut Story) {
     agents(story, stream(story.seed, AGENTS));
     labels(story, stream(story.seed, LABELS));
     policies(story, stream(story.seed, POLICIES));
+    logins(story, stream(story.seed, ROTATIONS));
 }
 
 /// Factors of a seed, one for each kind: any numbers, as long as they differ. Another number is another set of stories.
@@ -33,6 +34,7 @@ const LIVE_IMAGES: u64 = 0x3c6e_f372;
 const AGENTS: u64 = 0x7f4a_7c15;
 const LABELS: u64 = 0x85eb_ca6b;
 const POLICIES: u64 = 0x9e37_79f9;
+const ROTATIONS: u64 = 0xb529_7a4d;
 
 fn stream(seed: u64, factor: u64) -> Random {
     Random::seeded(seed.wrapping_mul(factor).wrapping_add(1))
@@ -226,6 +228,35 @@ fn detachment_from_an_old_ironic(story: &mut Story, mut random: Random) {
     let url: &str = pick::<&str>(&mut random, &IMAGES);
     let changed = json!({ "online": true, "image": image(url) });
     story.steps.extend(detached_by_force(changed, Step::Wait(begun)));
+}
+
+/// Other logins of the BMC in each third story, good and bad, some of them replaced before the first one was tried.
+fn logins(story: &mut Story, mut random: Random) {
+    use Login::{Back, Bad, Labelled, Rotated};
+    if random.below(3) > 0 {
+        return;
+    }
+    for _ in 0..=random.below(2) {
+        let at = place(&mut random, &story.steps);
+        let pause = |random: &mut Random| Step::Wait(Duration::from_secs(*pick(random, &[0, 1, 3, 20, 200, 900])));
+        let mut steps = vec![
+            Step::Login(*pick(&mut random, &[Bad, Bad, Rotated])),
+            pause(&mut random),
+        ];
+        match random.below(6) {
+            0 => steps.push(Step::Login(Rotated)),
+            1 => steps.push(Step::RestartController),
+            2 => steps.push(Step::Break(vec![Fault::SlowBmc(10)])),
+            3 => steps.push(Step::Login(Labelled)),
+            4 => steps.push(Step::RestartIronic),
+            _ => {}
+        }
+        steps.push(pause(&mut random));
+        if random.below(2) == 0 {
+            steps.push(Step::Login(Back));
+        }
+        story.steps.splice(at..at, steps);
+    }
 }
 
 /// A live image in each fourth story, some replaced by one for the disk, by a deploy step, or by none.

@@ -105,6 +105,12 @@ pub(super) enum Login {
     Changed,
     Labelled,
     Deleted,
+    /// Another one, which the BMC refuses.
+    Bad,
+    /// Another one, and the account of the BMC with it.
+    Rotated,
+    /// The first one, and the account of the BMC with it.
+    Back,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -242,6 +242,7 @@ impl StoryRun {
         self.require_no_silence().await?;
         self.repair().await;
         self.reach_goal().await?;
+        self.require_good_login()?;
         self.require_free_slot().await?;
         self.require_deletion().await?;
         if !self.host().is_null() {
@@ -267,6 +268,17 @@ impl StoryRun {
             "silence about {request}, which Ironic rejects: state {}",
             host["status"]
         ))
+    }
+
+    /// The login of a host without an error is one that its BMC accepted.
+    fn require_good_login(&self) -> Result<(), String> {
+        let host = self.host();
+        let status = &host["status"];
+        let is_served = !is_paused(&host) && !is_deleting(&host) && status["operationalStatus"] == "OK";
+        if is_served && status["goodCredentials"] != status["triedCredentials"] {
+            return Err(format!("the login is not known to be good: state {status}"));
+        }
+        Ok(())
     }
 
     /// A host that is not busy leaves the only slot to another one.

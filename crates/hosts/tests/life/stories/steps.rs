@@ -8,7 +8,7 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, HostFirmwareComponents, HostFi
 use metal3_ironic::transport::Transport as _;
 use metal3_runtime::patch::apply;
 use metal3_sim_faults::{Fault, Plan, Rule};
-use metal3_sim_ironic::{BiosReports, FirmwareUpdates};
+use metal3_sim_ironic::{BiosReports, BmcAccount, FirmwareUpdates};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -185,10 +185,12 @@ impl StoryRun {
         if login == Login::Deleted {
             return drop(secrets.delete("bmc-1", &DeleteParams::default()).await);
         }
+        self.change_account(login);
         let change = match login {
-            Login::Changed => json!({ "stringData": content("another") }),
+            Login::Changed | Login::Bad => json!({ "stringData": content("another") }),
+            Login::Rotated => json!({ "stringData": content("rotated") }),
             Login::Labelled => json!({ "metadata": { "labels": { "own": "label" } } }),
-            Login::Right | Login::Deleted => json!({ "stringData": content("admin") }),
+            Login::Right | Login::Back | Login::Deleted => json!({ "stringData": content("admin") }),
         };
         if secrets.get_opt("bmc-1").await.unwrap().is_none() {
             let mut secret = json!({ "metadata": { "name": "bmc-1", "labels": { "environment.metal3.io": "baremetal" } }, "stringData": content("admin") });
@@ -199,6 +201,23 @@ impl StoryRun {
             .patch("bmc-1", &PatchParams::default(), &Patch::Merge(change))
             .await
             .unwrap();
+    }
+
+    /// The BMC accepts any login until the first of these steps.
+    fn change_account(&self, login: Login) {
+        let username = match login {
+            Login::Bad | Login::Back => "admin",
+            Login::Rotated => "rotated",
+            Login::Right | Login::Changed | Login::Labelled | Login::Deleted => return,
+        };
+        let account = BmcAccount {
+            username: username.to_owned(),
+            password: PASSWORD.to_owned(),
+        };
+        self.env.machine(HOST, |machine| match login {
+            Login::Bad => drop(machine.account.get_or_insert(account)),
+            _ => machine.account = Some(account),
+        });
     }
 
     async fn maintain(&self, is_set: bool) {
@@ -265,7 +284,9 @@ impl StoryRun {
             let mut log = self.env.interceptor.log();
             (log.fault, log.rejected) = (None, None);
         }
-        if self.env.api::<Secret>().get_opt("bmc-1").await.unwrap().is_none() {
+        if self.env.machine(HOST, |machine| machine.account.is_some()) {
+            self.change_login(Login::Back).await;
+        } else if self.env.api::<Secret>().get_opt("bmc-1").await.unwrap().is_none() {
             self.change_login(Login::Right).await;
         }
         // The maintenance of a deletion that was taken back is the controller's to end.

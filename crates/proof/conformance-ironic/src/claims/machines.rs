@@ -312,6 +312,34 @@ pub(crate) async fn a_boot_device_for_one_boot_is_set_on_the_machine(lab: &Lab) 
     lab.remove(&uuid).await
 }
 
+/// The login of a registered host is tried so: the answer is about the login that was written last, and nothing else changes.
+pub(crate) async fn a_read_of_the_boot_device_logs_in_with_the_present_login_and_names_its_refusal(
+    lab: &Lab,
+) -> anyhow::Result<()> {
+    let machine = lab.machine()?;
+    let uuid = machine.node(Map::new()).await?;
+    let (username, password) = machine.require_login();
+    let read = calls::state::boot_device(&NodeRef::from(&uuid));
+    let before = lab.read(&uuid).await?;
+    for (password, is_accepted) in [(password.as_str(), true), ("another", false), (password.as_str(), true)] {
+        let patch = Patch::new()
+            .set(&["driver_info", "redfish_username"], username.as_str())
+            .set(&["driver_info", "redfish_password"], password);
+        let patch = calls::node::patch(&NodeRef::from(&uuid), patch)?;
+        lab.unlocked(|| lab.client.send(&patch)).await?;
+        if is_accepted {
+            lab.unlocked(|| lab.client.send(&read)).await?;
+        } else {
+            let error = lab.refused(&read, "unexpected").await?.to_string();
+            ensure!(error.contains("returned code 401"), "{error}");
+        }
+        let node = lab.read(&uuid).await?;
+        ensure!(node.power_state == before.power_state, "{:?}", node.power_state);
+        ensure!(!node.maintenance && node.last_error.is_none(), "{:?}", node.last_error);
+    }
+    lab.remove(&uuid).await
+}
+
 pub(crate) async fn a_deployment_without_image_or_checksum_is_invalid(lab: &Lab) -> anyhow::Result<()> {
     let machine = lab.machine()?;
     let uuid = machine.node(uncleaned()).await?;

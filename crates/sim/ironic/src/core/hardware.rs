@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Answer, Context, Core, Failure, NO_BMC, work};
 use crate::bios;
 use crate::firmware;
-use crate::machine::{Machine, Subscription};
+use crate::machine::{BmcError, Machine, Subscription};
 use crate::node::{Node, interfaces, present};
 use crate::refusal::Refusal;
 use crate::request::ApiRequest;
@@ -115,13 +115,14 @@ impl Core {
 
     /// The machine of a node and the delay of a synchronous BMC query.
     fn reachable_machine(&mut self, serial: u64) -> Result<(Duration, &mut Machine), Failure> {
-        let (_, machine) = self
+        let (node, machine) = self
             .node_and_machine(serial)
             .ok_or_else(|| Refusal::not_found("Node", &serial.to_string()))?;
+        let is_ipmi = node.driver() == "ipmi";
         let machine = machine.ok_or_else(|| Refusal::invalid(NO_BMC))?;
         let delay = machine
             .reach()
-            .map_err(|error| Failure::Bmc(error.after, Refusal::failed(&error.message)))?;
+            .map_err(|error| Failure::Bmc(error.after, Refusal::failed(query_error(&error, is_ipmi))))?;
         Ok((work::query_time(delay), machine))
     }
 
@@ -189,6 +190,18 @@ impl Core {
             let answer = vendor_method(machine, &name, &body, new)?;
             Ok(Answer::ok(answer).delayed(delay))
         })
+    }
+}
+
+/// The text of a failed query. `ipmitool` knows no reason; Redfish has the status and the address.
+fn query_error(error: &BmcError, is_ipmi: bool) -> &str {
+    match (is_ipmi, error.is_login) {
+        (true, _) => "IPMI call failed: chassis bootparam get 5.",
+        (false, true) => {
+            "Redfish exception occurred. Error: HTTP GET https://bmc.example/redfish/v1/Systems/1 returned code 401. \
+             Base.1.0.GeneralError: login required Extended information: None"
+        }
+        (false, false) => &error.message,
     }
 }
 

@@ -35,7 +35,10 @@ impl Core {
     /// A node and its machine.
     pub(super) fn node_and_machine(&mut self, serial: u64) -> Option<(&mut Node, Option<&mut Machine>)> {
         let node = self.nodes.get_mut(&serial)?;
-        let machine = node.bmc.as_ref().and_then(|bmc| self.machines.get_mut(bmc));
+        let mut machine = node.bmc.as_ref().and_then(|bmc| self.machines.get_mut(bmc));
+        if let Some(machine) = &mut machine {
+            machine.presented = node.bmc_account();
+        }
         Some((node, machine))
     }
 

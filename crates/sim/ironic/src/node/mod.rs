@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use crate::bmc::Bmc;
 use crate::firmware::{self, Component};
 use crate::life::Provision;
-use crate::machine::Machine;
+use crate::machine::{BmcAccount, Machine};
 use crate::work::Job;
 
 /// The begin of the source of an image in a registry, which Ironic recognizes in lower case only.
@@ -240,6 +240,21 @@ impl Node {
             Some("ramdisk") if !has("boot_iso") => Some("instance_info.boot_iso"),
             _ => None,
         }
+    }
+
+    /// The login that Ironic has for the BMC.
+    pub(crate) fn bmc_account(&self) -> Option<BmcAccount> {
+        let info = self.field("driver_info");
+        let part = |name: &str| {
+            let found = ["redfish", "ipmi"]
+                .iter()
+                .find_map(|kind| info.get(format!("{kind}_{name}")));
+            found.and_then(Value::as_str).map(str::to_owned)
+        };
+        Some(BmcAccount {
+            username: part("username")?,
+            password: part("password")?,
+        })
     }
 
     pub(crate) fn in_maintenance(&self) -> bool {
