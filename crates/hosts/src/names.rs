@@ -2,6 +2,8 @@
 
 /// Annotation that allows deprovisioning a host beyond the budget. Any value.
 pub(crate) const CONFIRM_ANNOTATION: &str = "baremetalhost.metal3.io/confirm-deprovision";
+/// Annotation that shows the running step of Ironic in the conditions. Any value.
+pub(crate) const SHOW_STEPS_ANNOTATION: &str = "baremetalhost.metal3.io/show-steps";
 pub(crate) use metal3_api::metal3::names::FORMER_INSTANCE_ANNOTATION as FORMER_ANNOTATION;
 
 /// Condition: a change is withheld on purpose. Present only while it holds.

@@ -14,6 +14,7 @@ use crate::plan::error::LOGIN_REFUSED;
 use crate::plan::firmware_record::is_firmware_still_unknown;
 use crate::plan::login;
 use crate::plan::planner::{Planner, Withheld};
+use crate::plan::running_step;
 use crate::plan::safety::is_still_withheld;
 
 pub(crate) fn renew(planner: &mut Planner<'_>) {
@@ -21,6 +22,7 @@ pub(crate) fn renew(planner: &mut Planner<'_>) {
     let node = planner.facts.own_node().map(|(node, _)| node);
     let withheld = planner.withheld.clone();
     let stays_withheld = is_still_withheld(planner) || is_firmware_still_unknown(planner);
+    let (step, before) = (running_step::shown(planner), &planner.host().status.conditions);
     let status = &mut planner.draft.status;
     let mut statements = vec![ready(status)];
     statements.push(available(status));
@@ -33,6 +35,10 @@ pub(crate) fn renew(planner: &mut Planner<'_>) {
         let mut condition = statement.standard(generation, now);
         if let Some(unproven) = unproven.as_ref().filter(|_| says_nothing_of_login(&condition)) {
             condition.message = join(&condition.message, unproven);
+        }
+        if let Some(step) = step.as_ref().filter(|_| running_step::is_about_progress(&condition)) {
+            let step = running_step::since(step, before, &condition.type_, now);
+            condition.message = join(&condition.message, &step);
         }
         set_condition(&mut status.conditions, condition);
     }

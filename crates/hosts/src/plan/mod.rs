@@ -27,6 +27,7 @@ mod power;
 mod reported_node;
 mod restore;
 pub(crate) mod rules;
+mod running_step;
 mod safety;
 mod secrets;
 mod service_policy;

@@ -34,6 +34,7 @@ mod refusals;
 mod restored;
 mod retries;
 mod rows;
+mod running_steps;
 mod secrets;
 mod services;
 mod settings_properties;

@@ -32,6 +32,7 @@ mod raid;
 mod reboots;
 mod registry;
 mod removals;
+mod running_steps;
 mod seeds;
 mod services;
 mod stories;

@@ -82,6 +82,8 @@ lenient! {
         pub driver_internal_info: InternalInfo,
         /// The running clean step. Its arguments may contain secrets.
         pub clean_step: Fields,
+        /// The running deploy step. Its arguments may contain secrets.
+        pub deploy_step: Fields,
         /// The running service step.
         pub service_step: Fields,
         /// When its record was created.
@@ -107,6 +109,16 @@ pub struct InternalInfo {
     /// The same of a service.
     #[serde(default, deserialize_with = "steps")]
     service_steps: Vec<Step>,
+    /// How many steps a deployment has.
+    #[serde(default, deserialize_with = "length")]
+    deploy_steps: usize,
+    /// The place of the running step in the list of its kind, counted from 0.
+    #[serde(default, deserialize_with = "place")]
+    clean_step_index: Option<usize>,
+    #[serde(default, deserialize_with = "place")]
+    deploy_step_index: Option<usize>,
+    #[serde(default, deserialize_with = "place")]
+    service_step_index: Option<usize>,
 }
 
 never_blank!(InternalInfo);
@@ -156,6 +168,30 @@ fn steps<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Step>, D::Erro
         .collect())
 }
 
+/// The number of steps. Of a deployment no step is kept, since a node has them for as long as it is in use.
+fn length<'de, D: serde::Deserializer<'de>>(from: D) -> Result<usize, D::Error> {
+    Ok(Value::deserialize(from)?.as_array().map_or(0, Vec::len))
+}
+
+/// Other forms are no place.
+fn place<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<usize>, D::Error> {
+    let place = Value::deserialize(from)?.as_u64();
+    Ok(place.and_then(|place| usize::try_from(place).ok()))
+}
+
+/// The step that Ironic executes on a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunningStep<'a> {
+    /// `clean`, `deploy` or `service`.
+    pub kind: &'static str,
+    /// Its interface.
+    pub interface: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// Its number, counted from 1, and the number of all steps. `None`: not known.
+    pub number: Option<(usize, usize)>,
+}
+
 /// The response of `validate`: one result per interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Validation(pub Vec<(String, InterfaceCheck)>);
@@ -201,6 +237,40 @@ impl Node {
             ProvisionState::Servicing if !self.service_step.0.is_empty() => &notes.service_steps,
             _ => &[],
         }
+    }
+
+    /// The step that Ironic executes, or that waits for the agent of the machine.
+    #[must_use]
+    pub fn running_step(&self) -> Option<RunningStep<'_>> {
+        use ProvisionState as S;
+        let notes = &self.driver_internal_info;
+        let (kind, step, index, all) = match self.provision_state {
+            S::Cleaning | S::CleanWait | S::CleanHold => (
+                "clean",
+                &self.clean_step,
+                notes.clean_step_index,
+                notes.clean_steps.len(),
+            ),
+            S::Deploying | S::WaitCallBack | S::DeployHold => {
+                ("deploy", &self.deploy_step, notes.deploy_step_index, notes.deploy_steps)
+            }
+            S::Servicing | S::ServiceWait | S::ServiceHold => (
+                "service",
+                &self.service_step,
+                notes.service_step_index,
+                notes.service_steps.len(),
+            ),
+            _ => return None,
+        };
+        let number = index
+            .and_then(|index| index.checked_add(1))
+            .filter(|number| *number <= all);
+        Some(RunningStep {
+            kind,
+            interface: step.text("interface")?,
+            name: step.text("step")?,
+            number: number.map(|number| (number, all)),
+        })
     }
 
     /// Whether Ironic is changing the node, so that its record changes without a request. It changes the power with a

@@ -211,6 +211,8 @@ pub struct Machine {
     pub firmware: BTreeMap<String, String>,
     /// How it performs updates.
     pub firmware_updates: FirmwareUpdates,
+    /// How long each step of a cleaning, a service or the writing of an image takes besides, so that Ironic shows it meanwhile.
+    pub step_time: Duration,
     /// The deploy steps that its agent has besides those of each agent.
     pub deploy_steps: BTreeSet<String>,
     /// The updates that were made, each with its component and URL.
@@ -229,6 +231,7 @@ impl Machine {
             firmware_updates: FirmwareUpdates::default(),
             flashed: Vec::new(),
             deploy_steps: BTreeSet::new(),
+            step_time: Duration::ZERO,
             profile,
             media: None,
             disc: None,

@@ -2,20 +2,51 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::Core;
 use super::perform::Outcome;
+use super::{Core, Now, Slot};
 use crate::machine::{LiveImage, Machine};
 use crate::node::Node;
-use crate::work::deploy_steps;
+use crate::work::{Action, TimedAction, deploy_steps};
+
+/// The step that writes the image.
+const WRITING: &str = "write_image";
+/// The steps of the interface `direct`, in their order.
+const DIRECT: [&str; 6] = [
+    "deploy",
+    WRITING,
+    "prepare_instance_boot",
+    "tear_down_agent",
+    "switch_to_tenant_network",
+    "boot_instance",
+];
 
 impl Core {
-    pub(super) fn write(&mut self, serial: u64) -> Option<Outcome> {
+    pub(super) fn write(&mut self, serial: u64, now: Now) -> Option<Outcome> {
         let (node, machine) = self.node_and_machine(serial)?;
         let Some(machine) = machine else {
             return Some(Outcome::Done);
         };
+        if !machine.step_time.is_zero() && node.deploy_steps.is_none() {
+            let (after, action) = (machine.step_time, Action::WriteImage);
+            let job = node.jobs.get_mut(&Slot::Life)?;
+            job.script.push_front(TimedAction { after, action });
+            let all: Vec<_> = DIRECT
+                .iter()
+                .map(|name| json!({ "interface": "deploy", "step": name, "args": {} }))
+                .collect();
+            node.step_index = DIRECT.iter().position(|name| *name == WRITING);
+            node.steps.insert(
+                "deploy_step",
+                json!({ "interface": "deploy", "step": WRITING, "args": {} }),
+            );
+            node.deploy_steps = Some(all);
+            self.touch(serial, now);
+            return Some(Outcome::Done);
+        }
+        node.deploy_steps = None;
+        node.steps.remove("deploy_step");
         Some(match machine.write(deploy_steps::image(node)) {
             Ok(()) => Outcome::Done,
             Err(message) => {

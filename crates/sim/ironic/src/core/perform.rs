@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::deploy::clean_up_boot;
 use super::{Core, NO_BMC, Now, Slot, steps, work};
 use crate::life::{Event, step};
+use crate::node::Node;
 use crate::work::{Action, Kind, TimedAction};
 
 /// The delay of a ramdisk's heartbeat while the node is locked.
@@ -73,7 +74,7 @@ impl Core {
             Action::UpdateFirmware => self.update_firmware(serial, kind, now),
             Action::CheckDeploySteps(list) => self.check_deploy_steps(serial, list),
             Action::RunDeploySteps(list) => self.run_deploy_steps(serial, list),
-            Action::WriteImage => self.write(serial),
+            Action::WriteImage => self.write(serial, now),
             Action::PrepareAgent => self.prepare_agent(serial),
             Action::PrepareInstance => self.prepare_instance(serial),
             Action::TakeOver => self.take_over(serial),
@@ -222,7 +223,13 @@ impl Core {
         } else {
             list
         };
+        let step_time = machine.as_deref().map_or(Duration::ZERO, |machine| machine.step_time);
+        if !step_time.is_zero() && !list.is_empty() && !node.steps.contains_key(field) {
+            let list = list.to_vec();
+            return self.show_step(serial, kind, list, (step_time, now));
+        }
         for (at, step) in list.iter().enumerate() {
+            node.step_index = place_of(node, kind, list.len(), at);
             if kind == Kind::Service && step.get("step") == Some(&json!("trigger_servicewait")) {
                 let at = crate::life::step(&node.provision, Event::Wait);
                 let shown = with(step, &[("abortable", json!(false)), ("priority", json!(0))]);
@@ -245,11 +252,34 @@ impl Core {
             if let Some(message) = failed.or_else(|| steps::run(node, machine.as_deref_mut(), step).err()) {
                 return Some(Outcome::Fails(Duration::ZERO, format!("Node {}: {message}", node.uuid)));
             }
+            let rest = list.get(at.saturating_add(1)..).unwrap_or_default();
+            if !step_time.is_zero() && !rest.is_empty() {
+                let rest = rest.to_vec();
+                return self.show_step(serial, kind, rest, (step_time, now));
+            }
         }
         node.steps.remove(field);
         if let Some(machine) = machine {
             node.record_bios(machine);
         }
+        Some(Outcome::Done)
+    }
+
+    /// Shows the first of these steps, which is performed after a while.
+    fn show_step(
+        &mut self,
+        serial: u64,
+        kind: Kind,
+        list: Vec<Value>,
+        (after, now): (Duration, Now),
+    ) -> Option<Outcome> {
+        let node = self.nodes.get_mut(&serial)?;
+        node.step_index = place_of(node, kind, list.len(), 0);
+        node.steps.insert(step_field(kind), list.first()?.clone());
+        let job = node.jobs.get_mut(&Slot::Life)?;
+        let action = Action::RunSteps(list);
+        job.script.push_front(TimedAction { after, action });
+        self.touch(serial, now);
         Some(Outcome::Done)
     }
 
@@ -342,6 +372,17 @@ impl Core {
         }
         self.note(serial, "ERROR", message, now);
     }
+}
+
+/// The place of a step in the list of its kind: `left` of these are not done, and it is the one at `at` of them. The list of an
+/// automated cleaning is not simulated.
+fn place_of(node: &Node, kind: Kind, left: usize, at: usize) -> Option<usize> {
+    let all = match kind {
+        Kind::Service => &node.service_steps,
+        _ => &node.clean_steps,
+    };
+    let done = all.as_ref()?.len().checked_sub(left)?;
+    done.checked_add(at)
 }
 
 /// Where a node shows its running step.

@@ -62,6 +62,10 @@ pub(crate) struct Node {
     pub(crate) provision: Provision,
     /// The current step by field: `clean_step`, `deploy_step`, `service_step`.
     pub(crate) steps: BTreeMap<&'static str, Value>,
+    /// The place of the current step in the list of its kind.
+    pub(crate) step_index: Option<usize>,
+    /// The steps of a deployment, while one of them is current.
+    pub(crate) deploy_steps: Option<Vec<Value>>,
     /// The steps of the last cleaning that has not ended, or failed.
     pub(crate) clean_steps: Option<Vec<Value>>,
     /// The steps of a service that runs, or that failed.
@@ -104,6 +108,8 @@ impl Node {
             },
             provision: Provision::stable(ProvisionState::Enroll),
             steps: BTreeMap::new(),
+            step_index: None,
+            deploy_steps: None,
             clean_steps: None,
             service_steps: None,
             power: None,

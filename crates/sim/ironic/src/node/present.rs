@@ -93,6 +93,12 @@ fn internal(node: &Node) -> Value {
     if let Some(steps) = &node.service_steps {
         internal.insert("service_steps".to_owned(), json!(steps));
     }
+    if let Some(steps) = &node.deploy_steps {
+        internal.insert("deploy_steps".to_owned(), json!(steps));
+    }
+    if let (Some(kind), Some(index)) = (node.steps.keys().next(), node.step_index) {
+        internal.insert(format!("{kind}_index"), json!(index));
+    }
     if !node.fw_updates.is_empty() {
         internal.insert("redfish_fw_updates".to_owned(), json!(node.fw_updates));
     }
