@@ -249,6 +249,12 @@ host-raid: rust ## make, change and remove RAID volumes on its own real Ironic, 
 	@cargo build --quiet --locked --bin capm3 --bin labhosts --bin host-life
 	@$(OWN_IRONIC) && $(CARGO_BIN)/host-life --level 3 --profile storage --raid --port 27553
 
+.PHONY: host-cleaning
+host-cleaning: INSTANCE = cleaning
+host-cleaning: rust ## keep a disk of a machine that is deployed and cleaned on its own real Ironic, with a kill after each change
+	@cargo build --quiet --locked --bin capm3 --bin labhosts --bin host-life
+	@$(OWN_IRONIC) && $(CARGO_BIN)/host-life --level 3 --profile storage --cleaning --port 27603
+
 .PHONY: host-bios
 host-bios: INSTANCE = bios
 host-bios: EXTRA_CONF = e2e/ironic/bios.conf

@@ -9,6 +9,9 @@ pub(crate) use metal3_api::metal3::names::FORMER_INSTANCE_ANNOTATION as FORMER_A
 /// Condition: a change is withheld on purpose. Present only while it holds.
 pub(crate) use metal3_api::metal3::names::held::TYPE as HELD;
 
+/// Condition: what the next cleaning erases and keeps. Only hosts with `spec.cleaning` have it.
+pub(crate) const CLEANING_PLAN: &str = "CleaningPlan";
+
 /// Reasons. Equal to those of the Go manager where it has one.
 pub mod reason {
     use metal3_domain::reasons;
@@ -96,6 +99,14 @@ pub mod reason {
         pub(crate) IRONIC_AMBIGUOUS = "IronicAmbiguous";
         /// Condition: nothing records which Ironic has the node, and not all can be searched.
         pub(crate) NODE_NOT_LOCATED = "NodeNotLocated";
+        /// Condition: the next cleaning erases all disks.
+        pub(crate) ALL_DISKS_ERASED = "AllDisksErased";
+        /// Condition: the next cleaning keeps some disks.
+        pub(crate) DISKS_KEPT = "DisksKept";
+        /// Condition: no disk is erased.
+        pub(crate) NO_DISK_ERASED = "NoDiskErased";
+        /// Condition: a disk that is to be kept is not protected, so nothing is erased or deployed.
+        pub(crate) DISKS_NOT_PROTECTED = "DisksNotProtected";
 
         // Events.
         pub(crate) DISCOVERED = "Discovered";

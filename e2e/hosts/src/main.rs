@@ -6,6 +6,7 @@
 mod bios;
 mod checks;
 mod claims;
+mod cleaning;
 mod counts;
 mod document;
 mod drive;
@@ -72,8 +73,11 @@ struct Arguments {
     /// Change BIOS settings and firmware of a running machine at reboots, with a kill after each change
     #[arg(long, conflicts_with_all = ["kills", "faults", "direct", "raid", "bios", "updates"])]
     services: bool,
+    /// Keep a disk of one machine while it is cleaned, with a kill after each change
+    #[arg(long, conflicts_with_all = ["kills", "faults", "direct", "raid", "bios", "updates", "services"])]
+    cleaning: bool,
     /// Deploy images of each kind and use what belongs to a host, with a kill after each order: all of it, or what is named
-    #[arg(long, num_args = 0.., value_enum, conflicts_with_all = ["kills", "faults", "direct", "raid", "bios", "updates", "services"])]
+    #[arg(long, num_args = 0.., value_enum, conflicts_with_all = ["kills", "faults", "direct", "raid", "bios", "updates", "services", "cleaning"])]
     images: Option<Vec<Scenario>>,
     /// Connect the program to Ironic without the interceptor: requests are not counted
     #[arg(long)]
@@ -108,6 +112,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
         (None, _) if arguments.updates => updates::run(arguments, setup, &mut claims).await?,
         (None, _) if arguments.services => services::run(arguments, setup, &mut claims).await?,
         (None, _) if arguments.raid => raid::run(arguments, setup, &mut claims).await?,
+        (None, _) if arguments.cleaning => cleaning::run(arguments, setup, &mut claims).await?,
         (None, 0) => life::run(arguments, setup, &mut claims).await?,
         (None, most) => kills::run(arguments, setup, most, &mut claims).await?,
     }

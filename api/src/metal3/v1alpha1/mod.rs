@@ -38,10 +38,10 @@ pub use hardware_data::{HardwareData, HardwareDataSpec};
 pub use hardware_profile::HardwareProfile;
 pub(crate) use host::reboot_annotations;
 pub use host::{
-    AutomatedCleaningMode, BareMetalHost, BareMetalHostSpec, BareMetalHostStatus, BmcDetails, BootMode,
-    CredentialsStatus, DetachRequest, DetachedDelete, ErrorType, FirmwareConfig, InspectionMode, OperationHistory,
-    OperationMetric, OperationalStatus, ProvisionStatus, ProvisioningState, RebootMode, RebootRequest,
-    RebootRequestError, Taint,
+    AutomatedCleaningMode, BareMetalHost, BareMetalHostSpec, BareMetalHostStatus, BmcDetails, BootMode, CleaningTime,
+    CredentialsStatus, DetachRequest, DetachedDelete, ErrorType, FirmwareConfig, HostCleaning, InspectionMode,
+    KeptDisk, OperationHistory, OperationMetric, OperationalStatus, ProvisionStatus, ProvisioningState, RebootMode,
+    RebootRequest, RebootRequestError, Taint,
 };
 pub use image::{ChecksumType, CustomDeploy, DiskFormat, Image};
 pub use network_interface::{HostNetworkAttachmentReference, NetworkInterface, SwitchPort};

@@ -1,7 +1,7 @@
 //! Reasons of BareMetalHosts: conditions, errors, Events and waits.
 
-use super::ironics;
 use super::row::{Row, Severity, done, hardware, passes, user};
+use super::{cleaning, ironics};
 
 /// What a user corrects, and what breaks nothing.
 pub(super) const fn warning(row: [&'static str; 4]) -> Row {
@@ -214,6 +214,10 @@ pub(super) const ROWS: &[Row] = &[
     ironics::NODE_NOT_LOCATED,
     ironics::LOGIN_REFUSED,
     ironics::NOT_TRUSTED,
+    cleaning::ALL_ERASED,
+    cleaning::KEPT,
+    cleaning::NONE_ERASED,
+    cleaning::NOT_PROTECTED,
     done(
         "Discovered",
         "The host has no BMC",

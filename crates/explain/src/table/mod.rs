@@ -6,6 +6,7 @@
 mod addresses;
 mod agent_images;
 mod claims;
+mod cleaning;
 mod clusters;
 mod components;
 mod data;

@@ -136,7 +136,8 @@ pub(crate) struct Record {
 impl Record {
     /// For a host that is bound now.
     pub(super) fn new(claim: &HostClaim, trace: &Trace, host: &BareMetalHost, now: Time) -> Self {
-        let is_disabled = host.spec.automated_cleaning_mode == Some(AutomatedCleaningMode::Disabled);
+        let is_forbidden = host.spec.automated_cleaning_mode == Some(AutomatedCleaningMode::Disabled);
+        let is_disabled = is_forbidden || host.is_cleaned_first();
         Self {
             claim: trace.claim.clone(),
             id: trace.id.clone(),

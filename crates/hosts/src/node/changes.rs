@@ -50,6 +50,7 @@ pub(super) enum RecordMap {
     DriverInfo,
     InstanceInfo,
     Properties,
+    Extra,
 }
 
 impl RecordMap {
@@ -58,6 +59,7 @@ impl RecordMap {
             Self::DriverInfo => "driver_info",
             Self::InstanceInfo => "instance_info",
             Self::Properties => "properties",
+            Self::Extra => "extra",
         }
     }
 
@@ -66,6 +68,7 @@ impl RecordMap {
             Self::DriverInfo => &node.driver_info,
             Self::InstanceInfo => &node.instance_info,
             Self::Properties => &node.properties,
+            Self::Extra => &node.extra,
         }
     }
 }

@@ -12,9 +12,9 @@ use metal3_ironic::model::node::Node;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::cleaning::is_cleaned;
 use super::invalid_host::InvalidHost;
 use super::logical_disks::{KERNEL, hardware_disks, software_disks};
-use super::registration::is_cleaned;
 
 const INTERFACE: &str = "raid";
 const CREATION: &str = "create_configuration";

@@ -5,9 +5,7 @@
 
 use std::fmt;
 
-use metal3_api::metal3::v1alpha1::{
-    AutomatedCleaningMode, BareMetalHost, BootMode, HardwareDetails, InspectionMode, ProvisioningState,
-};
+use metal3_api::metal3::v1alpha1::{BareMetalHost, BootMode, HardwareDetails, InspectionMode, ProvisioningState};
 use metal3_domain::bmc::Profile;
 use metal3_ironic::calls::node::NewNode;
 use metal3_ironic::model::node::Node;
@@ -17,14 +15,14 @@ use serde_json::{Map, Value};
 use super::agent::Agent;
 use super::bmc::{BmcEndpoint, FAKE_DRIVER};
 use super::changes::{Changes, Comparison, Passwords, RecordMap};
+use super::cleaning::is_cleaned;
 use super::credentials::Credentials;
 use super::deployment::Deployment;
 use super::instance::{CUSTOM_AGENT, RAMDISK};
 use super::invalid_host::InvalidHost;
 use super::ramdisk::{AgentNetwork, Ramdisks};
 use super::settings::NodeSettings;
-use super::{capabilities, name, ports};
-use crate::claims::bond::promises_cleaning;
+use super::{capabilities, kept, name, ports};
 
 const AGENT: &str = "agent";
 
@@ -43,6 +41,8 @@ pub struct NodeRecord {
     boot_mode: Option<BootMode>,
     architecture: Architecture,
     automated_clean: bool,
+    /// The hints of the disks that are kept.
+    kept: Vec<Value>,
     disable_power_off: bool,
     network: AgentNetwork,
     has_login: bool,
@@ -97,6 +97,7 @@ impl NodeRecord {
             ramdisks: settings.ramdisks.clone(),
             agent: Agent::Configured,
             automated_clean: is_cleaned(host),
+            kept: kept::hints(host),
             disable_power_off: host.spec.disable_power_off == Some(true),
             network: network.clone(),
             has_login: credentials.is_some(),
@@ -132,6 +133,13 @@ impl NodeRecord {
         }
         // differs: node-created-whole. The Go manager creates a part of it and patches the rest at once.
         let mut more = Map::from_iter([("automated_clean".to_owned(), self.automated_clean.into())]);
+        if let Some([(skipped, hints), (record, own)]) = kept::of_new(&self.kept) {
+            properties.insert(skipped.to_owned(), hints);
+            more.insert(
+                "extra".to_owned(),
+                Value::Object(Map::from_iter([(record.to_owned(), own)])),
+            );
+        }
         let deploy = ("deploy_interface", self.deploy_interface);
         for (kind, wanted) in self.interfaces().into_iter().chain([deploy]) {
             if let Some(wanted) = wanted {
@@ -194,6 +202,7 @@ impl NodeRecord {
             return Err(InvalidHost::DisablePowerOff);
         }
         changes.restrictions(self.automated_clean, self.disable_power_off);
+        kept::compare(&self.kept, found, &mut changes);
         self.compare_properties(found, &mut changes);
         if let Some(wanted) = self.network.wanted() {
             // differs: agent-network-cleared. The Go manager keeps the network data when the reference is removed.
@@ -269,21 +278,6 @@ impl NodeRecord {
             ("vendor_interface", interfaces.vendor),
         ]
     }
-}
-
-/// The changes that the node needs before an order may erase or interrupt: whether it is cleaned, and whether it may be
-/// powered off. Unlike the whole record they depend on no Secret and are never invalid.
-#[must_use]
-pub fn restrictions(host: &BareMetalHost, found: &Node) -> Changes {
-    let mut changes = Comparison::with(found, Passwords::AsSent);
-    changes.restrictions(is_cleaned(host), host.spec.disable_power_off == Some(true));
-    changes.done()
-}
-
-/// Whether Ironic cleans the machine of this host by itself.
-pub(crate) fn is_cleaned(host: &BareMetalHost) -> bool {
-    // What its owner decided before a HostClaim had it holds until the host is released.
-    host.spec.automated_cleaning_mode != Some(AutomatedCleaningMode::Disabled) || promises_cleaning(host)
 }
 
 impl fmt::Debug for NodeRecord {

@@ -1,6 +1,7 @@
 //! The conditions of a host, from its status and its node.
 //!
-//! They equal the Go manager's, with messages. `Held` is additional and present only while it holds.
+//! They equal the Go manager's, with messages. `Held` is additional and present only while it holds, and so is `CleaningPlan` for
+//! hosts with `spec.cleaning`.
 
 use metal3_api::meta::{Condition, Time};
 use metal3_api::metal3::names::host_condition as of;
@@ -10,6 +11,7 @@ use metal3_ironic::model::node::Node;
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 
 use crate::names::{HELD, reason};
+use crate::plan::cleaning_plan;
 use crate::plan::error::LOGIN_REFUSED;
 use crate::plan::firmware_record::is_firmware_still_unknown;
 use crate::plan::login;
@@ -47,7 +49,8 @@ pub(crate) fn renew(planner: &mut Planner<'_>) {
     } else if !stays_withheld {
         status.conditions.retain(|condition| condition.type_ != HELD);
     }
-    sort(&mut status.conditions);
+    cleaning_plan::renew(&mut planner.draft, now);
+    sort(&mut planner.draft.status.conditions);
 }
 
 /// Sets `Held`: the only condition that reports a problem when it is true, so it has a message.

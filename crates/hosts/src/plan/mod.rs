@@ -9,6 +9,7 @@ pub(crate) mod agent_image;
 pub(crate) mod agent_state;
 mod agent_wait;
 pub mod backoff;
+mod cleaning_plan;
 mod components_report;
 pub(crate) mod conditions;
 mod deletion;

@@ -3,7 +3,7 @@
 //! A request that erases is sent only when the status records the action, host and node were read live in this
 //! reconcile, the node serves no other instance, and the host is not externally provisioned. The same holds for each cleaning. A
 //! request that interrupts needs the same reads and is caused by the spec. Before both, the node agrees with what the host
-//! forbids. The record of a node is deleted only after the same reads. Each is logged for audit.
+//! forbids and keeps, and for a host with `spec.cleaning` the status says what is erased. The record of a node is deleted only after the same reads. Each is logged for audit.
 
 use std::collections::BTreeSet;
 
@@ -21,6 +21,7 @@ use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, HELD, reason};
 use crate::node;
 use crate::node::deployment::method;
 use crate::node::firmware::{self, Files};
+use crate::plan::cleaning_plan::{self, require_chosen};
 use crate::plan::error::Failure;
 use crate::plan::ownership::{has_no_other_instance, may_switch_power};
 use crate::plan::planner::{Decision, PlanResult, Planner, Withheld};
@@ -52,6 +53,7 @@ pub(crate) fn request_disruptive(
     }
     require_live_reads(planner, impact)?;
     require_restrictions(planner, node, impact)?;
+    require_chosen(planner, &request)?;
     let observed = format!(
         "host state {:?} at version {}, node {} in {}, instance {}",
         planner.state().to_string(),
@@ -206,13 +208,17 @@ pub(crate) fn check_deprovision_budget(planner: &mut Planner<'_>) -> PlanResult<
     if planner.host().annotation(CONFIRM_ANNOTATION).is_some() {
         return Ok(());
     }
+    let cleaning = planner.host().spec.cleaning.as_ref();
+    let erased = cleaning.map(|_| format!("; {}", cleaning_plan::described(planner.host())));
     planner.withheld = Some(Withheld {
         reason: reason::BUDGET_SPENT,
         message: format!(
             "{} provisioned hosts of the namespace were deprovisioned within one {}, which is the limit without \
              confirmation; this host still runs. Annotate it with {CONFIRM_ANNOTATION} to continue, or revert the \
-             change",
-            budget.limit, budget.period
+             change{}",
+            budget.limit,
+            budget.period,
+            erased.unwrap_or_default()
         ),
     });
     Err(Decision::Wait(wait::on_user("the deprovision budget is spent")))

@@ -493,6 +493,29 @@ impl Fixture {
         self
     }
 
+    /// The same with the node after the changes of the plan before it.
+    pub(crate) fn with_changed_node(mut self) -> Self {
+        let plan = self.plan();
+        let patches = requests(&plan).filter_map(|request| match request {
+            Request::PatchNode(_, patch) => Some(patch.clone()),
+            _ => None,
+        });
+        let operations: Vec<Value> = patches
+            .flat_map(|patch| patch.into_body().unwrap().as_array().unwrap().clone())
+            .collect();
+        if let Some(Some((node, _))) = &mut self.node {
+            for operation in operations {
+                let path: Vec<&str> = operation["path"].as_str().unwrap().split('/').skip(1).collect();
+                let change = path.iter().rev().fold(
+                    operation.get("value").cloned().unwrap_or_default(),
+                    |inner, key| json!({ (*key): inner }),
+                );
+                apply(&change, node);
+            }
+        }
+        self
+    }
+
     pub(crate) fn state(&self) -> ProvisioningState {
         self.after(&Plan::default()).status.provisioning.state
     }

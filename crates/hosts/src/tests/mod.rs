@@ -1,5 +1,6 @@
 mod advice;
 mod boot_address;
+mod cleaning_plan;
 mod deploy_attempts;
 mod deprovision_attempts;
 mod destinations;

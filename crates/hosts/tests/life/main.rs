@@ -9,6 +9,7 @@ mod bios;
 mod busy;
 mod cases;
 mod claims;
+mod cleaning;
 mod defects;
 mod deploy_steps;
 mod discs;

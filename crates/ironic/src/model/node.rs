@@ -52,6 +52,8 @@ lenient! {
         pub driver_info: Fields,
         /// Hardware properties.
         pub properties: Fields,
+        /// What clients store.
+        pub extra: Fields,
         /// The image to deploy.
         pub instance_info: Fields,
         /// The network configuration of the ramdisk.

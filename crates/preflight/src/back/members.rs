@@ -22,7 +22,7 @@ struct Member {
 const REMOVE: &str = "do without it before the switch";
 const ANOTHER: &str = "use another template without it before the switch";
 
-const MEMBERS: [Member; 13] = [
+const MEMBERS: [Member; 14] = [
     of(
         BareMetalHost::KIND,
         "/spec/disablePowerOff",
@@ -36,6 +36,13 @@ const MEMBERS: [Member; 13] = [
         Some(Series::new(1, 12)),
         "a host that is not inspected yet is inspected by the agent",
         "annotate the host with inspect.metal3.io=disabled",
+    ),
+    of(
+        BareMetalHost::KIND,
+        "/spec/cleaning",
+        None,
+        "all disks of the machine are erased before each first and after each deployment, also those that are kept here",
+        "set spec.automatedCleaningMode to disabled and remove spec.cleaning before the switch; then a Go manager erases no disk",
     ),
     of(
         BareMetalHost::KIND,

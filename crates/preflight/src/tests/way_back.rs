@@ -20,6 +20,18 @@ fn way_back_is_refused_for_members_that_the_definitions_of_the_release_drop() {
         assert_eq!(is_refused, stops, "1.{minor} {spec}: {found:?}");
     }
     let to = Series::new(1, 14);
+    for (cleaning, stops) in [
+        (json!({ "keepDisks": [{ "wwn": "0x5" }] }), true),
+        (json!({ "when": "first" }), true),
+        (json!({}), false),
+    ] {
+        let one = host("available", json!({ "spec": { "cleaning": cleaning } }));
+        let found = about(back::<BareMetalHost>(to, one), "BareMetalHost");
+        let is_refused = found
+            .iter()
+            .any(|(of, text)| *of == Decision::No && text.contains("spec.cleaning"));
+        assert_eq!(is_refused, stops, "{cleaning}: {found:?}");
+    }
     for spec in [
         json!({ "clusterName": "edge" }),
         json!({ "deploymentZones": [{ "name": "rack-1", "failureDomain": "a" }] }),

@@ -57,6 +57,19 @@ const STATEMENTS: &[Statement] = &[
         text: "a deployment and a rebuild write the image with its config-drive, and cleaning erases them",
         real: Some("`make ironic-life`"),
     },
+    Statement {
+        about: About::Transition,
+        level: Level::L3,
+        text: "an agent gets `skip_block_devices` of its node with each cleaning, and spares what a hint matches",
+        real: Some("`make host-cleaning`"),
+    },
+    Statement {
+        about: About::Transition,
+        level: Level::L3,
+        text: "cleaning of metadata spares a disk only if the hints match its partitions too, fails on an invalid hint, and an image is \
+                written to a disk that is skipped by serial number or world wide name alone",
+        real: None,
+    },
 ];
 
 /// The matrix as a document.

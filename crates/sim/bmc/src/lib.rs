@@ -23,6 +23,7 @@ pub mod endpoint;
 pub mod fault;
 #[cfg(feature = "lab")]
 pub mod firmware;
+pub mod hints;
 pub mod identity;
 #[cfg(feature = "lab")]
 pub mod image;

@@ -13,7 +13,9 @@ use crate::{
     disk::{Content, Disk, Written},
     fault::{Fault, Faults},
     firmware::Firmware,
+    hints::{self, Purpose},
     identity::Number,
+    inventory,
     profile::Profile,
 };
 
@@ -333,9 +335,25 @@ impl Machine {
         })
     }
 
-    /// Erases all disks.
-    pub fn erase(&mut self) {
-        self.disks.iter_mut().for_each(Disk::erase);
+    /// Erases the disks that none of these hints matches.
+    ///
+    /// # Errors
+    /// When a hint is invalid: nothing is erased.
+    pub fn erase(&mut self, purpose: Purpose, hints: &[Value]) -> Result<(), String> {
+        let inventory = inventory::inventory(&self.profile, self.number);
+        let found = inventory
+            .get("disks")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
+        let mut erased = Vec::new();
+        for (disk, shown) in self.disks.iter_mut().zip(&found) {
+            if !hints::is_skipped(shown, hints, purpose)? {
+                erased.push(disk);
+            }
+        }
+        erased.into_iter().for_each(Disk::erase);
+        Ok(())
     }
 }
 
@@ -445,7 +463,7 @@ mod tests {
         let mut machine = machine();
         let config_drive = written().content;
         machine.write("sda", written(), Some(config_drive));
-        machine.erase();
+        machine.erase(Purpose::Erase, &[]).unwrap();
         machine.reset(Reset::On, T0, DELAY);
         machine.settle(T0 + DELAY);
         assert_eq!(machine.running, Running::Nothing);

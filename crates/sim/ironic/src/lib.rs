@@ -48,6 +48,7 @@ mod bmc;
 mod client;
 mod core;
 mod describe;
+mod disks;
 mod firmware;
 mod http;
 pub mod life;

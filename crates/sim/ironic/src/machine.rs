@@ -14,6 +14,7 @@ use metal3_sim_bmc::profile::{DiskGroup, NicGroup, Profile};
 use serde_json::{Value, json};
 
 use crate::bios::{self, BiosReports};
+use crate::disks::DiskChoice;
 use crate::firmware::{self, FirmwareUpdates};
 
 /// Durations of operations.
@@ -191,6 +192,10 @@ pub struct Machine {
     pub starts: Vec<Option<String>>,
     /// The image on the root disk.
     pub disk: Option<Image>,
+    /// What other programs wrote to disks, by the kernel names of these.
+    pub data: BTreeMap<String, String>,
+    /// The disk with the image.
+    pub(crate) root: String,
     /// The live image that it boots instead of that.
     pub live: Option<LiveImage>,
     /// Operation counts.
@@ -242,6 +247,8 @@ impl Machine {
             earlier_media: (0, None),
             starts: Vec::new(),
             disk: None,
+            data: BTreeMap::new(),
+            root: String::new(),
             live: None,
             counts: MachineCounts::default(),
             boot_device: ("disk".to_owned(), true),
@@ -339,7 +346,8 @@ impl Machine {
     }
 
     /// The inventory that the ramdisk reports.
-    pub(crate) fn inventory(&self) -> Value {
+    #[must_use]
+    pub fn inventory(&self) -> Value {
         json!({
             "inventory": inventory::inventory(&self.profile, self.number),
             "plugin_data": {},
@@ -370,14 +378,16 @@ impl Machine {
         json!({ "inventory": found, "plugin_data": {} })
     }
 
-    /// Writes an image to the root disk.
-    pub(crate) fn write(&mut self, image: Image) -> Result<(), &'static str> {
+    /// Writes an image to the root disk: the first one that the hints match, if any.
+    pub(crate) fn write(&mut self, image: Image, choice: &DiskChoice) -> Result<(), &'static str> {
         if self.faults.has(Fault::ChecksumMismatch) {
             return Err("the image is not what its checksum promises");
         }
         if self.faults.has(Fault::DiskTooSmall) || inventory::root_disk(&self.profile).is_none() {
             return Err("every disk is smaller than 4 GiB");
         }
+        self.root = self.root_disk(choice);
+        self.data.remove(&self.root);
         self.disk = Some(image);
         self.counts.written = self.counts.written.saturating_add(1);
         Ok(())
@@ -391,11 +401,5 @@ impl Machine {
         }
         self.firmware.insert(component.to_owned(), firmware::version(url));
         self.flashed.push((component.to_owned(), url.to_owned()));
-    }
-
-    /// Erases the disk's metadata.
-    pub(crate) fn erase(&mut self) {
-        self.disk = None;
-        self.counts.erased = self.counts.erased.saturating_add(1);
     }
 }

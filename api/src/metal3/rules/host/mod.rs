@@ -6,6 +6,7 @@
 mod annotations;
 mod bmc;
 mod changes;
+mod cleaning;
 mod raid;
 mod spec;
 mod unverified;
@@ -96,6 +97,30 @@ impl AdmissionRules for BareMetalHost {
             "The root volume is of level 1, so that the host boots after a disk is lost.",
             raid::root_volume_is_mirrored,
         ),
+        Rule::on_spec(
+            "kept-disk-named",
+            "Each disk in `spec.cleaning.keepDisks` has a serial number or a world wide name, without operators of Ironic.",
+            cleaning::kept_disks_are_named,
+        )
+        .differing("host-cleaning"),
+        Rule::on_spec(
+            "kept-disk-root-device",
+            "A host that keeps disks has root device hints.",
+            cleaning::image_has_a_disk,
+        )
+        .differing("host-cleaning"),
+        Rule::on_spec(
+            "kept-disk-without-image",
+            "A disk that is kept is not the one of the root device hints.",
+            cleaning::image_has_another_disk,
+        )
+        .differing("host-cleaning"),
+        Rule::on_spec(
+            "kept-disk-without-raid",
+            "A host that keeps disks has no RAID volumes.",
+            cleaning::kept_disks_have_no_volumes,
+        )
+        .differing("host-cleaning"),
         Rule::on_write(
             "name-characters",
             "The name of a host has only letters, digits, `.`, `_` and `-`.",

@@ -4,7 +4,7 @@
 
 use metal3_domain::bmc::{BmcAddress, BmcAddressError};
 
-use super::{BareMetalHost, BootMode, InspectionMode};
+use super::{BareMetalHost, BootMode, CleaningTime, InspectionMode};
 use crate::metal3::names::{INSPECT_ANNOTATION, INSPECTION_DISABLED, PAUSED_ANNOTATION, STATUS_ANNOTATION};
 use crate::metal3::v1alpha1::{HardwareProfile, NetworkInterface, ProvisioningState};
 
@@ -41,6 +41,20 @@ impl BareMetalHost {
             .bmc
             .as_ref()
             .is_none_or(|bmc| bmc.address.is_empty() && bmc.credentials_name.is_empty())
+    }
+
+    /// Whether the machine is cleaned before its first deployment only.
+    #[must_use]
+    pub fn is_cleaned_first(&self) -> bool {
+        let cleaning = self.spec.cleaning.as_ref();
+        cleaning.and_then(|cleaning| cleaning.when) == Some(CleaningTime::First)
+    }
+
+    /// Whether `spec.cleaning` says which disks, or which of their content, outlive a deployment.
+    #[must_use]
+    pub fn chooses_what_is_kept(&self) -> bool {
+        let cleaning = self.spec.cleaning.as_ref();
+        self.is_cleaned_first() || cleaning.is_some_and(|cleaning| !cleaning.keep_disks.is_empty())
     }
 
     /// Whether all work on the host stops.

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::{CustomDeploy, Image, MAC_WITHIN_PATTERN, NetworkInterface, RaidConfig, RootDeviceHints};
+use super::cleaning::HostCleaning;
 use crate::meta::{ObjectReference, SecretReference, Time};
 
 /// Desired state of a host.
@@ -62,6 +63,10 @@ pub struct BareMetalHostSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "metadata"))]
     pub automated_cleaning_mode: Option<AutomatedCleaningMode>,
+    /// Which disks are kept when the machine is cleaned, and when it is cleaned. Absent: none, and always. An object of the Go
+    /// managers does not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cleaning: Option<HostCleaning>,
     /// Whether something else deployed the machine. Such a host is adopted and only its power is managed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub externally_provisioned: Option<bool>,

@@ -71,6 +71,8 @@ impl<'a> Planner<'a> {
             Some(mode) => mode == CleaningMode::Disabled,
             None => host.spec.automated_cleaning_mode == Some(AutomatedCleaningMode::Disabled),
         };
+        // Who chose disks for the host knows what a cleaning leaves.
+        let is_kept = is_kept || host.chooses_what_is_kept();
         if is_kept || set.accepts_cleaning() || !set.replaces {
             return None;
         }

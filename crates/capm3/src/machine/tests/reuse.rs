@@ -184,6 +184,21 @@ fn image_is_removed_when_the_disks_are_kept_or_may_be_cleaned() {
 }
 
 #[test]
+fn image_is_removed_when_the_host_says_which_disks_are_kept() {
+    for (cleaning, is_removed) in [
+        (json!({ "keepDisks": [{ "serialNumber": "D2" }] }), true),
+        (json!({ "when": "first" }), true),
+        (json!({ "when": "always" }), false),
+        (json!({ "keepDisks": [] }), false),
+    ] {
+        let case = with_modes("", "metadata", present(&json!({})));
+        let plan = case.host(json!({ "spec": { "cleaning": cleaning } })).decide();
+        let expected: &[&str] = if is_removed { &["Deprovision h0"] } else { &[] };
+        assert_eq!(writes(&plan), expected, "{cleaning}");
+    }
+}
+
+#[test]
 fn image_is_not_removed_while_the_disks_would_be_cleaned_against_node_reuse() {
     for (machine, host) in [("", ""), ("", "metadata"), ("metadata", "disabled")] {
         let plan = with_modes(machine, host, present(&json!({}))).decide();

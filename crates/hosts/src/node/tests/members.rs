@@ -44,6 +44,9 @@ fn documents() -> Vec<Value> {
         with(json!({ "customDeploy": { "method": "install" } })),
         with(json!({ "bootMACAddress": "52:54:00:00:00:01", "bootMode": "legacy", "architecture": "aarch64" })),
         with(json!({ "automatedCleaningMode": "disabled", "disablePowerOff": true })),
+        with(
+            json!({ "cleaning": { "keepDisks": [{ "serialNumber": "s", "wwn": "w", "wwnWithExtension": "we" }], "when": "first" } }),
+        ),
         with(json!({ "inspectionMode": "fast", "hardwareProfile": "dell" })),
         with(
             json!({ "raid": { "hardwareRAIDVolumes": [{ "level": "1", "name": "n", "sizeGibibytes": 9, "rotational": true,

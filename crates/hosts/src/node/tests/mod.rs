@@ -6,6 +6,7 @@ mod deployment;
 mod instance;
 mod invalid_hosts;
 mod inventory;
+mod kept;
 mod members;
 mod ports;
 mod properties;

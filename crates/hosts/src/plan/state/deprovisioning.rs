@@ -19,7 +19,7 @@ use super::shared::{
 use crate::action::{Count, Request};
 use crate::facts::NodeFreshness;
 use crate::names::{CONFIRM_ANNOTATION, FORMER_ANNOTATION, reason};
-use crate::node::registration::is_cleaned;
+use crate::node::cleaning::is_cleaned;
 use crate::node::{self, Deployment, raid};
 use crate::plan::deletion::{MAX_ATTEMPTS, failed_removals};
 use crate::plan::error::Failure;

@@ -29,7 +29,7 @@ use super::volumes::root_device_hints;
 use crate::action::{Count, Impact, Request};
 use crate::facts::{Read, Secret};
 use crate::names::reason;
-use crate::node::registration::is_cleaned;
+use crate::node::cleaning::is_cleaned;
 use crate::node::{self, Deployment, Instance, InstanceOwner, InvalidHost, config_drive, hints, raid};
 use crate::plan::agent_wait::require_ready;
 use crate::plan::error::Failure;

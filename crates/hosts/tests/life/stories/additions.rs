@@ -8,6 +8,7 @@ use metal3_sim_ironic::{BiosReports, FirmwareUpdates};
 use serde_json::{Value, json};
 
 use super::discs::DriveFault;
+use super::disks;
 use super::grammar::{
     AgentKind, Builds, IMAGES, IronicKind, LIVE, Login, NETWORK, Step, Story, detached_by_force, image, pick,
 };
@@ -23,6 +24,7 @@ pub(super) fn add_to(story: &mut Story) {
     labels(story, stream(story.seed, LABELS));
     policies(story, stream(story.seed, POLICIES));
     logins(story, stream(story.seed, ROTATIONS));
+    disks::add_to(story, stream(story.seed, DISKS));
 }
 
 /// Factors of a seed, one for each kind: any numbers, as long as they differ. Another number is another set of stories.
@@ -35,12 +37,13 @@ const AGENTS: u64 = 0x7f4a_7c15;
 const LABELS: u64 = 0x85eb_ca6b;
 const POLICIES: u64 = 0x9e37_79f9;
 const ROTATIONS: u64 = 0xb529_7a4d;
+const DISKS: u64 = 0x4cf5_ad43;
 
 fn stream(seed: u64, factor: u64) -> Random {
     Random::seeded(seed.wrapping_mul(factor).wrapping_add(1))
 }
 
-fn place(random: &mut Random, steps: &[Step]) -> usize {
+pub(super) fn place(random: &mut Random, steps: &[Step]) -> usize {
     let places = u64::try_from(steps.len()).unwrap() + 1;
     usize::try_from(random.below(places)).unwrap()
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::disks;
 use super::history::{
     annotation, by, image, is_deleting, is_detach_requested, is_external, is_paused, is_reboot_requested, method, state,
 };
@@ -127,6 +128,7 @@ pub(super) fn is_blocked(host: &Value, world: &World) -> bool {
     let data = ["userData", "networkData", "metaData"];
     let lacks_data = asks_for_system(host) && data.iter().any(|member| is_missing(&spec[member]["name"]));
     is_missing(&spec["bmc"]["credentialsName"])
+        || disks::are_unprotected(host)
         || is_missing(&spec["image"]["ociAuthSecretName"])
         || is_missing(&spec["preprovisioningNetworkDataName"])
         || lacks_data

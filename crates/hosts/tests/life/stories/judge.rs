@@ -7,6 +7,7 @@ use http::{Method, Request};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::disks;
 use super::goal::has_asked_volumes;
 use super::grammar::{OTHER_INSTANCE, REGISTRY_LOGIN};
 use super::history::{
@@ -125,6 +126,7 @@ pub(super) fn violation(order: &Order<'_>, host: &History) -> Option<String> {
         of_repetition,
         of_erasing,
         of_cleaning,
+        disks::violated,
         of_volumes,
         of_abort,
         of_deploying,
@@ -198,6 +200,10 @@ fn of_cleaning(order: &Order<'_>, host: &History) -> Option<&'static str> {
         return None;
     }
     let (cleans, mode) = (&order.node["automated_clean"], "automatedCleaningMode");
+    // These are not cleaned after their first deployment, whatever the mode is.
+    if host.ever(SLACK, |host| host["spec"]["cleaning"]["when"] == "first") {
+        return None;
+    }
     if host.always(SLACK, |host| host["spec"][mode] == "disabled") && *cleans != false {
         return Some("cleaning is forbidden and the node cleans");
     }
@@ -352,6 +358,9 @@ fn of_deployed_content(order: &Order<'_>, host: &History) -> Option<&'static str
 /// The root device in the words of Ironic.
 fn root_device(host: &Value) -> Value {
     let hints = &host["spec"]["rootDeviceHints"];
+    if let Some(serial) = hints["serialNumber"].as_str() {
+        return json!({ "serial": format!("s== {serial}") });
+    }
     match (hints["deviceName"].as_str(), hints["minSizeGigabytes"].as_i64()) {
         (Some(device), None) => json!({ "name": format!("s== {device}") }),
         (Some(device), Some(size)) => json!({ "name": format!("s== {device}"), "size": format!(">= {size}") }),

@@ -2,12 +2,13 @@
 //! order and several in one edit. They are judged by invariants of the specification, not by the plan.
 //!
 //! [`grammar`] generates the steps from a table that covers the whole schema, [`additions`] adds some to it, [`judge`] checks each request to
-//! Ironic, [`settings`] the BIOS settings, [`updates`] the firmware, [`discs`] the virtual drive, [`agents`] the agents of their own, [`goal`] the state in which a story ends, and [`run`] runs a story and shortens one that
+//! Ironic, [`settings`] the BIOS settings, [`updates`] the firmware, [`discs`] the virtual drive, [`disks`] the disks that are kept, [`agents`] the agents of their own, [`goal`] the state in which a story ends, and [`run`] runs a story and shortens one that
 //! fails, and [`steps`] performs its steps.
 
 mod additions;
 mod agents;
 mod discs;
+mod disks;
 mod goal;
 mod grammar;
 mod history;

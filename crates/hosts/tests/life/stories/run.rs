@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep};
 use super::additions::has_labels;
 use super::agents::{Builder, configured, violated_agents};
 use super::discs::{DriveNow, violated_discs};
+use super::disks;
 use super::goal::{self, World};
 use super::grammar::{
     AgentKind, DATA, HOST, IMAGES, IronicKind, LOGINS, METHODS, MIRROR, NETWORK, OTHER_DATA, REGISTRY_LOGIN, Step,
@@ -159,6 +160,9 @@ impl StoryRun {
         }
         let mac = env.machine(HOST, |machine| {
             machine.deploy_steps.extend(METHODS.map(str::to_owned));
+            if disks::concern(story) {
+                disks::fill(machine);
+            }
             machine.macs().remove(0)
         });
         let created = with_mac(story.created.clone(), &mac);
@@ -238,11 +242,13 @@ impl StoryRun {
         for step in &story.steps {
             self.perform(step).await;
             self.require_unviolated()?;
+            self.require_kept_disks()?;
         }
         self.require_no_silence().await?;
         self.repair().await;
         self.reach_goal().await?;
         self.require_good_login()?;
+        self.require_kept_disks()?;
         self.require_free_slot().await?;
         self.require_deletion().await?;
         if !self.host().is_null() {
@@ -339,6 +345,11 @@ impl StoryRun {
             }
         }
         self.violated.lock().clone().map_or(Ok(()), Err)
+    }
+
+    fn require_kept_disks(&self) -> Result<(), String> {
+        let history = self.history.lock();
+        self.env.machine(HOST, |machine| disks::require_kept(&history, machine))
     }
 
     fn host(&self) -> Value {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::order::ImageOrder;
 use crate::{
     fault::{Fault, Faults},
+    hints::Purpose,
     identity::Number,
 };
 
@@ -72,8 +73,8 @@ pub enum WorkKind {
     WriteImage(Box<ImageOrder>),
     /// Install a system without an image.
     Install,
-    /// Erase the disks.
-    Erase,
+    /// Erase the disks, but for those that these hints of the node match.
+    Erase(Purpose, Vec<Value>),
     /// No effect.
     Pass,
     /// Fail with this error.
@@ -255,7 +256,17 @@ fn step(kind: &str, params: &Value, faults: &Faults) -> Execution {
             WorkKind::Fail(Failure::new("CleaningError", "Clean step failed", details))
         }
         INSTALL if kind == "deploy" => WorkKind::Install,
-        _ if name.starts_with("erase_devices") => WorkKind::Erase,
+        _ if name.starts_with("erase_devices") => {
+            let purpose = if name == "erase_devices" {
+                Purpose::Erase
+            } else {
+                Purpose::EraseMetadata
+            };
+            let hints = params
+                .pointer("/node/properties/skip_block_devices")
+                .and_then(Value::as_array);
+            WorkKind::Erase(purpose, hints.cloned().unwrap_or_default())
+        }
         _ => WorkKind::Pass,
     };
     // Ironic records the volumes that the agent reports. They are not simulated on the disks.

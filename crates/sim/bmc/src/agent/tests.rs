@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::hints::Purpose;
 use crate::profile::{BUILT_IN, parse};
 
 const T0: At = Duration::from_secs(100);
@@ -91,12 +92,15 @@ fn end_of_work_advances_the_next_heartbeat() {
     agent.answered(Some(202), &Value::Null, T0, BEAT);
     assert_eq!(next_action(&agent, T0), Action::Until(T0 + BEAT));
     let step = json!({ "step": "erase_devices_metadata", "interface": "deploy", "priority": 10 });
-    let body = json!({ "name": "clean.execute_clean_step", "params": { "step": step } });
+    let kept = json!({ "serial": "s== D1" });
+    let node = json!({ "properties": { "skip_block_devices": [kept] } });
+    let body = json!({ "name": "clean.execute_clean_step", "params": { "step": step, "node": node } });
     let (status, view, work) = agent.command(TOKEN, &body, &Faults::default());
     let work = work.unwrap();
+    let erases = WorkKind::Erase(Purpose::EraseMetadata, vec![kept]);
     assert_eq!(
         (status, &view["command_status"], work.kind),
-        (200, &json!("RUNNING"), WorkKind::Erase)
+        (200, &json!("RUNNING"), erases)
     );
     agent.finished(&work.id, Ok(work.result), T0);
     assert_eq!(next_action(&agent, T0), Action::Until(T0 + AFTER_COMMAND));
@@ -156,7 +160,10 @@ fn each_deploy_step_that_is_listed_has_its_work() {
     let work: Vec<_> = work.collect();
     // An image is written with arguments only.
     assert!(
-        matches!(work.as_slice(), [WorkKind::Fail(_), WorkKind::Erase, WorkKind::Install]),
+        matches!(
+            work.as_slice(),
+            [WorkKind::Fail(_), WorkKind::Erase(..), WorkKind::Install]
+        ),
         "{work:?}"
     );
 }

@@ -39,9 +39,10 @@ impl Lab {
             WorkKind::PowerOff => self.reset(host, Reset::ForceOff),
             WorkKind::Reboot => self.reset(host, Reset::Restart),
             WorkKind::Pass => sleep(self.timing.step).await,
-            WorkKind::Erase => {
+            WorkKind::Erase(purpose, hints) => {
                 sleep(self.timing.step).await;
-                host.lock().machine.erase();
+                let erased = host.lock().machine.erase(*purpose, hints);
+                erased.map_err(|problem| Failure::new("CleaningError", "Clean step failed", problem))?;
             }
             WorkKind::Fail(failure) => {
                 sleep(self.timing.step).await;

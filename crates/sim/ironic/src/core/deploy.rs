@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::perform::Outcome;
+use crate::disks::DiskChoice;
 use super::{Core, Now, Slot};
 use crate::machine::{LiveImage, Machine};
 use crate::node::Node;
@@ -47,7 +48,7 @@ impl Core {
         }
         node.deploy_steps = None;
         node.steps.remove("deploy_step");
-        Some(match machine.write(deploy_steps::image(node)) {
+        Some(match machine.write(deploy_steps::image(node), &DiskChoice::of(node)) {
             Ok(()) => Outcome::Done,
             Err(message) => {
                 let message = format!("Deploy step deploy.write_image failed on node {}. {message}", node.uuid);

@@ -1,8 +1,10 @@
 //! Deploy steps: which Ironic and the agent know, and their effect.
 
+use metal3_sim_bmc::hints::Purpose;
 use serde_json::{Map, Value};
 
 use super::steps::{INTERFACES, names};
+use crate::disks::DiskChoice;
 use crate::machine::{Image, Machine};
 use crate::node::Node;
 
@@ -79,12 +81,13 @@ pub(crate) fn unknown(machine: &Machine, steps: &[Value]) -> Option<String> {
 pub(crate) fn run(node: &Node, machine: &mut Machine, steps: &[Value]) -> Result<(), String> {
     for step in steps.iter().filter(|step| !is_disabled(step)) {
         match names(step).1 {
-            "erase_devices_metadata" => machine.erase(),
+            "erase_devices_metadata" => machine.erase(Purpose::EraseMetadata, &DiskChoice::of(node))?,
             name => {
-                let written = machine.write(Image {
+                let image = Image {
                     step: Some(name.to_owned()),
                     ..image(node)
-                });
+                };
+                let written = machine.write(image, &DiskChoice::of(node));
                 written
                     .map_err(|message| format!("Deploy step deploy.{name} failed on node {}. {message}", node.uuid))?;
             }

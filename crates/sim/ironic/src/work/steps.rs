@@ -1,9 +1,11 @@
 //! Clean and service steps: which exist, their arguments and their effect.
 
 use metal3_sim_bmc::fault::Fault;
+use metal3_sim_bmc::hints::Purpose;
 use serde_json::{Value, json};
 
 use crate::bios;
+use crate::disks::DiskChoice;
 use crate::machine::Machine;
 use crate::node::Node;
 
@@ -110,8 +112,14 @@ pub(crate) fn run(node: &mut Node, machine: Option<&mut Machine>, step: &Value) 
             }
         },
         ("deploy", "erase_devices" | "erase_devices_metadata") => {
+            let purpose = if name == "erase_devices" {
+                Purpose::Erase
+            } else {
+                Purpose::EraseMetadata
+            };
             if let Some(machine) = machine {
-                machine.erase();
+                let erased = machine.erase(purpose, &DiskChoice::of(node));
+                erased.map_err(|problem| format!("step {interface}.{name} failed: {problem}"))?;
             }
         }
         ("raid", "create_configuration") => node.raid = node.target_raid.clone(),

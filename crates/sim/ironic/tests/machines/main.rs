@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod disks;
 mod firmware;
 mod live;
 mod steps;
