@@ -24,6 +24,6 @@ pub(super) const NONE_ERASED: Row = done(
 pub(super) const NOT_PROTECTED: Row = failure([
     "DisksNotProtected",
     "A disk that is to be kept could be lost",
-    "`spec.cleaning.keepDisks` names a disk that is not known or cannot be told from others, or the image could go to it. Nothing is erased and no image is written.",
+    "`spec.cleaning.keepDisks` names a disk that is not known or cannot be distinguished from others, or the image could go to it. Nothing is erased and no image is written.",
     "Do what the message says, or remove the disk from `spec.cleaning.keepDisks` if it may be erased.",
 ]);

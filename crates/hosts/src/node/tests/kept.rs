@@ -130,7 +130,7 @@ fn only_a_known_disk_that_no_image_can_be_written_to_is_protected() {
 }
 
 #[test]
-fn disk_is_kept_only_if_its_partitions_can_be_told_from_others() {
+fn disk_is_kept_only_if_its_partitions_can_be_distinguished() {
     let nothing = json!({ "wwn": null, "wwnWithExtension": null });
     for (change, is_kept) in [
         (json!({}), true),

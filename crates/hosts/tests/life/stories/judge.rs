@@ -358,14 +358,19 @@ fn of_deployed_content(order: &Order<'_>, host: &History) -> Option<&'static str
 /// The root device in the words of Ironic.
 fn root_device(host: &Value) -> Value {
     let hints = &host["spec"]["rootDeviceHints"];
-    if let Some(serial) = hints["serialNumber"].as_str() {
-        return json!({ "serial": format!("s== {serial}") });
+    let mut device = json!({});
+    if let Some(name) = hints["deviceName"].as_str() {
+        device["name"] = json!(format!("s== {name}"));
     }
-    match (hints["deviceName"].as_str(), hints["minSizeGigabytes"].as_i64()) {
-        (Some(device), None) => json!({ "name": format!("s== {device}") }),
-        (Some(device), Some(size)) => json!({ "name": format!("s== {device}"), "size": format!(">= {size}") }),
-        (None, Some(size)) => json!({ "size": format!(">= {size}") }),
-        (None, None) => json!({ "name": "s== /dev/sda" }),
+    if let Some(serial) = hints["serialNumber"].as_str() {
+        device["serial"] = json!(format!("s== {serial}"));
+    }
+    if let Some(size) = hints["minSizeGigabytes"].as_i64() {
+        device["size"] = json!(format!(">= {size}"));
+    }
+    match device == json!({}) {
+        true => json!({ "name": "s== /dev/sda" }),
+        false => device,
     }
 }
 
