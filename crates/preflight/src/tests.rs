@@ -429,7 +429,7 @@ fn each_named_row_exists() {
         for rest in text.split(".row(").skip(1) {
             let row = rest.strip_prefix('"').and_then(|rest| rest.split('"').next());
             named.insert(
-                row.unwrap_or_else(|| panic!("{file}: a row that is no text: {}", &rest[..20]))
+                row.unwrap_or_else(|| panic!("{file}: a row that is no text: {rest:.20}"))
                     .to_owned(),
             );
         }

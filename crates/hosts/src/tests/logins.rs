@@ -238,7 +238,7 @@ fn login_that_is_written_after_the_verification_is_not_known_to_be_good() {
 fn manageable(fixture: &Fixture) -> (String, String, String) {
     let after = fixture.after(&fixture.plan()).status.conditions;
     let found = after.into_iter().find(|one| one.type_ == "Manageable").unwrap();
-    (found.status.to_string(), found.reason, found.message)
+    (format!("{:?}", found.status), found.reason, found.message)
 }
 
 #[test]

@@ -70,7 +70,15 @@ async fn steps_are_shown_while_they_run_and_cost_writes_only_where_they_are_aske
         .filter_map(|message| message.split(", since ").next())
         .collect();
     let cleaning = "clean step: deploy.erase_devices_metadata";
-    let expected = ["", cleaning, "", "deploy step 2 of 6: deploy.write_image", "", cleaning, ""];
+    let expected = [
+        "",
+        cleaning,
+        "",
+        "deploy step 2 of 6: deploy.write_image",
+        "",
+        cleaning,
+        "",
+    ];
     assert_eq!(steps, expected, "{messages:#?}");
     // A step that begins, and one that ends.
     assert_eq!(more, writes + 6, "{messages:#?}");

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::perform::Outcome;
-use crate::disks::DiskChoice;
 use super::{Core, Now, Slot};
+use crate::disks::DiskChoice;
 use crate::machine::{LiveImage, Machine};
 use crate::node::Node;
 use crate::work::{Action, TimedAction, deploy_steps};
