@@ -4,6 +4,7 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_harness::without_effect;
 use serde_json::{Value, json};
 
+use super::super::cleaning::is_cleaned;
 use super::super::{Deployment, Instance, config_drive, hints, ports, profile, raid};
 use super::record::{Record, lines};
 use super::{PASSWORD, credentials, host, record_of, settings};
@@ -56,7 +57,11 @@ fn documents() -> Vec<Value> {
             json!({ "raid": { "softwareRAIDVolumes": [{ "level": "1", "sizeGibibytes": 9, "rootVolume": true,
             "physicalDisks": [hints, hints] }] } }),
         ),
-        // The host of the fixtures, whose node needs no change.
+        // Those of the fixtures, whose nodes need no change.
+        json!({ "spec": {
+            "online": true, "bootMACAddress": MAC, "architecture": "x86_64", "cleaning": { "when": "first" },
+            "bmc": { "address": "redfish-virtualmedia://192.0.2.10/redfish/v1/Systems/1", "credentialsName": "bmc" },
+        } }),
         json!({ "spec": {
             "online": true, "bootMACAddress": MAC, "architecture": "x86_64", "externallyProvisioned": true,
             "bmc": { "address": "redfish-virtualmedia://192.0.2.10/redfish/v1/Systems/1", "credentialsName": "bmc" },
@@ -74,7 +79,7 @@ fn outcome(document: &Value) -> Option<String> {
         fixture.node_with(node, json!({ "power_state": power })).live()
     };
     let provisioned = planned("provisioned", "active", "power on");
-    serde_json::from_value::<BareMetalHost>(provisioned.host.clone()).ok()?;
+    let used = serde_json::from_value::<BareMetalHost>(provisioned.host.clone()).ok()?;
     let host = host(spec.clone());
     let record = record_of(&host, &credentials("admin", PASSWORD), &settings()).map(|record| {
         let new = record.creation();
@@ -102,8 +107,9 @@ fn outcome(document: &Value) -> Option<String> {
     ]
     .map(|fixture| fixture.summary());
     Some(format!(
-        "{record:?} {instance:?} {secrets:?} {root:?} {volumes:?} {ports:?} {:?} {plans:?}",
-        profile::choose(&host)
+        "{record:?} {instance:?} {secrets:?} {root:?} {volumes:?} {ports:?} {:?} {plans:?} {}",
+        profile::choose(&host),
+        is_cleaned(&used),
     ))
 }
 

@@ -16,7 +16,7 @@ impl Record {
             "uuid": "b74c1d12-05c4-4f4e-9c00-5e0e3a8d9fd7", "name": null, "driver": "redfish",
             "provision_state": "manageable", "target_provision_state": null, "maintenance": false,
             "instance_uuid": null, "automated_clean": null, "disable_power_off": false,
-            "driver_info": {}, "properties": {}, "instance_info": {}, "network_data": {},
+            "driver_info": {}, "properties": {}, "extra": {}, "instance_info": {}, "network_data": {},
         }));
         super::merge(&mut record.0, fields);
         record.choose_interfaces();
