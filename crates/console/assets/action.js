@@ -1,7 +1,7 @@
 // Buttons for what a viewer may do, each with its consequence before it is done.
 
 import { el, fill } from "./dom.js";
-import { post } from "./server.js";
+import { login, onLogin, post } from "./server.js";
 
 // `host`: the document that the page shows. `done`: called with the answer.
 export function button(host, one, done) {
@@ -29,8 +29,11 @@ function ask({ namespace, name, uid }, one, done) {
   dialog.addEventListener("cancel", (event) => isAsking && event.preventDefault());
   const leave = () => dialog.close();
   addEventListener("popstate", leave);
+  // It says who uses the machine.
+  const stopLogin = onLogin(() => login.ended?.isHidden && leave());
   dialog.addEventListener("close", () => {
     removeEventListener("popstate", leave);
+    stopLogin();
     dialog.remove();
     // The page may have drawn its buttons again.
     (before?.isConnected ? before : document.querySelector(`[data-action="${one.action}"]`))?.focus();

@@ -68,7 +68,7 @@ function showLink() {
   const end = login.ended && here(login.ended.since);
   const texts = {
     connecting: "connecting",
-    connected: end ? `the login has ended at ${clock(end)}` : "live",
+    connected: end ? `nothing new since ${clock(end)}` : "live",
     lost: `no connection since ${at}; the page shows what was known then`,
     refused: "the console was started again: open the URL that it printed",
   };
@@ -76,6 +76,7 @@ function showLink() {
   place.className = `link ${end && !isLost ? "lost" : link.state}`;
   document.body.classList.toggle("away", isLost || Boolean(end));
   hold(end ?? (isLost ? link.since : null));
+  tick();
   say(place, texts[link.state]);
 }
 
@@ -90,7 +91,7 @@ function showLogin() {
   // A screen reader reads it once, and not each second again.
   const ago = el("span", { "data-ago": String(end.getTime()), "aria-live": "off" }, seconds((Date.now() - end.getTime()) / 1000));
   const old = [`The page shows what was known on ${end.toDateString()} at ${clock(end)}, `, ago, " ago. "];
-  fill(place, el("b", {}, "The login of the console has ended"), `: ${ended.why}. `, ended.isHidden ? null : old, ended.cure);
+  fill(place, el("b", {}, ended.what), `: ${ended.why}. `, ended.isHidden ? null : old, ended.cure);
 }
 
 document.addEventListener("click", follow);

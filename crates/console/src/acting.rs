@@ -23,7 +23,7 @@ use tokio_util::task::TaskTracker;
 use crate::Notice;
 use crate::actions::{Refusal, Wanted, patch};
 use crate::lab::{Lab, Offer};
-use crate::login::{Login, is_of_login};
+use crate::login::{Login, is_of_login, is_silence};
 
 /// A host that controllers write at the same time is read again this often.
 const TRIES: usize = 4;
@@ -193,7 +193,12 @@ impl Acting {
                     }
                     is_again = true;
                 }
-                Ok(Err(error)) => return Err(public_text(&error.to_string())),
+                Ok(Err(error)) => {
+                    if is_silence(&error) {
+                        self.login.doubt();
+                    }
+                    return Err(public_text(&error.to_string()));
+                }
                 Err(_) => return Err("the API server did not answer in time".to_owned()),
             }
         }

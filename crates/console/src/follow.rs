@@ -21,7 +21,7 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 
 use crate::kinds;
-use crate::login::{Login, Session, State, is_of_login};
+use crate::login::{Login, Session, State, is_of_login, is_silence};
 use crate::objects::Objects;
 use crate::shared::Shared;
 
@@ -271,6 +271,9 @@ impl Follower {
     async fn failure(&self, error: &kube::Error, verb: &str, resource: &ApiResource) -> Failure {
         if is_of_login(error) {
             return Failure::Other(self.login_failed().await);
+        }
+        if is_silence(error) {
+            self.login.doubt();
         }
         failure(error, verb, resource)
     }

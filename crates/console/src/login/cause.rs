@@ -15,6 +15,8 @@ use super::{Ended, Failure};
 const PAUSES: [u64; 8] = [2, 4, 8, 15, 30, 60, 120, 300];
 /// The first of them after a program has failed, which may open a window each time.
 const PROGRAM: usize = 4;
+/// The last of them while the API server does not answer.
+const SILENT: usize = 3;
 
 /// Why a login is not used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub(crate) enum Cause {
     Program,
     /// What the kubeconfig says cannot be used, in these words.
     Unusable(String),
+    /// The API server does not answer, so that nothing is known about the login, and nothing new about any object.
+    Silent,
     /// Another user logs in now.
     OtherUser { first: String, now: String },
     /// Another API server is meant now.
@@ -55,7 +59,8 @@ impl Cause {
             Self::Refused => "the API server does not accept the login of the kubeconfig".to_owned(),
             Self::Certificate => "the API server does not accept the client certificate of the kubeconfig".to_owned(),
             Self::Program => "the program that logs in for the kubeconfig has failed".to_owned(),
-            Self::Unusable(why) => format!("the kubeconfig cannot be used: {why}"),
+            Self::Unusable(why) => why.clone(),
+            Self::Silent => "no request is answered".to_owned(),
             Self::OtherUser { first, now } if first == now => {
                 format!("the kubeconfig logs in as {now} with other groups than when this console was started")
             }
@@ -78,6 +83,9 @@ impl Cause {
                 "Log in again as you do for kubectl; kubectl auth whoami says whether it works. The console goes on by itself then."
             }
             Self::Program => "Run kubectl auth whoami, and log in as it asks. The console goes on by itself then.",
+            Self::Silent => {
+                "Look at the network and at the API server; kubectl version says whether it answers. The console goes on by itself then."
+            }
             Self::Unusable(_) => "Mend the kubeconfig. The console goes on by itself then.",
             Self::OtherUser { .. } | Self::OtherServer | Self::Unproven => {
                 "What was read before is not shown any more. Start the console again to look with this login."
@@ -89,6 +97,10 @@ impl Cause {
     pub(super) fn ended(&self, since: Time) -> Ended {
         Ended {
             since,
+            what: match self {
+                Self::Silent => "The API server does not answer",
+                _ => "The login of the console has ended",
+            },
             why: self.why(),
             cure: self.cure().to_owned(),
             is_hidden: self.is_other(),
@@ -97,8 +109,13 @@ impl Cause {
 
     /// The pause before the next try, after so many.
     pub(super) fn pause(&self, tries: usize) -> Duration {
-        let first = if *self == Self::Program { PROGRAM } else { 0 };
-        let at = (first + tries).min(PAUSES.len() - 1);
+        let (first, last) = match self {
+            Self::Program => (PROGRAM, PAUSES.len() - 1),
+            // It is one question, and no login is refused.
+            Self::Silent => (0, SILENT),
+            _ => (0, PAUSES.len() - 1),
+        };
+        let at = (first + tries).min(last);
         Duration::from_secs(PAUSES.get(at).copied().unwrap_or(300))
     }
 }
@@ -126,6 +143,15 @@ pub(crate) fn of_login(error: &kube::Error) -> Option<Cause> {
         next = error.source();
     }
     None
+}
+
+/// Whether a request or a watch had no answer, or not all of it.
+pub(crate) fn is_silence(error: &kube::Error) -> bool {
+    let is_lost = matches!(
+        error,
+        kube::Error::Service(_) | kube::Error::HyperError(_) | kube::Error::ReadEvents(_)
+    );
+    is_lost && of_login(error).is_none()
 }
 
 /// Whether an error is about the login.
@@ -196,6 +222,8 @@ mod tests {
             (io("connection refused"), None),
         ] {
             assert_eq!(of_login(&error), cause, "{error:?}");
+            let is_lost = cause.is_none() && !matches!(error, kube::Error::Api(_));
+            assert_eq!(is_silence(&error), is_lost, "{error:?}");
         }
     }
 
@@ -210,6 +238,7 @@ mod tests {
             (Cause::Certificate, "kubectl auth whoami", false),
             (Cause::Program, "kubectl auth whoami", false),
             (Cause::Unusable("no".to_owned()), "Mend the kubeconfig", false),
+            (Cause::Silent, "kubectl version", false),
             (other("bob"), "Start the console again", true),
             (other("ann"), "Start the console again", true),
             (Cause::OtherServer, "Start the console again", true),
@@ -221,7 +250,7 @@ mod tests {
                 (true, is_hidden),
                 "{ended:?}"
             );
-            assert!(ended.refusal().contains(&ended.why) && ended.refusal().contains("nothing was changed"));
+            assert!(ended.refusal().contains(&ended.why) && ended.refusal().starts_with("Nothing was changed"));
         }
     }
 
@@ -231,6 +260,7 @@ mod tests {
             (Cause::Refused, 0, 2),
             (Cause::Refused, 3, 15),
             (Cause::Refused, 1_000, 300),
+            (Cause::Silent, 1_000, 15),
             (Cause::Program, 0, 30),
             (Cause::Program, 9, 300),
         ] {

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -117,6 +118,7 @@ where
     }
 
     async fn pass(&self, request: Request<kube::client::Body>) -> Result<Response<Body>, BoxError> {
+        self.owner.sent.fetch_add(1, Ordering::Relaxed);
         let answer = self.service.clone().oneshot(request).await.map_err(Into::into)?;
         Ok(answer.map(Body::new))
     }

@@ -11,7 +11,7 @@ use metal3_domain::clock::Clock;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::cause::{Cause, of_login};
+use super::cause::{Cause, is_silence, of_login};
 use super::owner::{Owner, Person};
 use super::{Doubt, Ended, Login, Session, Source, State};
 use crate::Notice;
@@ -20,8 +20,8 @@ use crate::Notice;
 const EACH: Duration = Duration::from_secs(60);
 /// The time between two questions, however many doubts there are.
 const DISTANCE: Duration = Duration::from_secs(5);
-/// The time of an answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The time of an answer, with that of a program that gives the login.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// How often the files of the kubeconfig are compared after the end.
 const LOOK: Duration = Duration::from_secs(2);
 /// The time that a program has for a login, in which a person may type.
@@ -29,6 +29,16 @@ const PROGRAM: Duration = Duration::from_secs(300);
 
 /// Gets a line for each end and each renewal.
 type Announce = Arc<dyn Fn(&Notice<'_>) + Send + Sync>;
+
+/// What the API server says about a login that has not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Accepted,
+    /// Neither that nor the contrary.
+    Unclear,
+    /// It does not answer.
+    None,
+}
 
 /// The task's state.
 pub(crate) struct Keeper {
@@ -68,14 +78,25 @@ impl Keeper {
     /// Runs until it is dropped.
     pub(crate) async fn run(mut self) {
         self.seen = self.source.look().await;
-        let (mut waiting, mut since) = (Vec::<Doubt>::new(), self.clock.now().into());
+        let mut waiting = Vec::<Doubt>::new();
+        // Of the first sign, and of the last answer.
+        let (mut since, mut answered): (Time, Time) = (self.now(), self.now());
+        let mut is_silent = false;
         loop {
             let asked = Instant::now();
-            match self.accepts(&self.session.client).await {
-                Ok(is_accepted) => {
+            let answer = self.ask(&self.session.client).await;
+            let was_silent = std::mem::replace(&mut is_silent, answer == Ok(Answer::None));
+            match answer {
+                // One question may be lost. What is shown is as old as the last answer.
+                Ok(Answer::None) if was_silent => {
+                    waiting.clear();
+                    is_silent = false;
+                    self.renew(answered, Cause::Silent).await;
+                }
+                Ok(answer) => {
                     for doubt in waiting.drain(..) {
                         // Who asked may have gone.
-                        let _ = doubt.send(is_accepted);
+                        let _ = doubt.send(answer == Answer::Accepted);
                     }
                 }
                 Err(cause) => {
@@ -83,8 +104,12 @@ impl Keeper {
                     self.renew(since, cause).await;
                 }
             }
-            let doubt = timeout(EACH, self.doubts.recv()).await;
-            since = self.clock.now().into();
+            if !is_silent {
+                answered = self.now();
+            }
+            let pause = if is_silent { DISTANCE } else { EACH };
+            let doubt = timeout(pause, self.doubts.recv()).await;
+            since = self.now();
             if let Ok(Some(doubt)) = doubt {
                 waiting.push(doubt);
                 sleep_until(asked + DISTANCE).await;
@@ -95,22 +120,30 @@ impl Keeper {
         }
     }
 
-    /// Asks who logs in: whether the login is accepted, or is known to have ended.
-    async fn accepts(&self, client: &Client) -> Result<bool, Cause> {
+    fn now(&self) -> Time {
+        self.clock.now().into()
+    }
+
+    /// Asks who logs in. An error is the end of the login.
+    async fn ask(&self, client: &Client) -> Result<Answer, Cause> {
         let reviews = Api::<SelfSubjectReview>::all(client.clone());
         let (params, question) = (PostParams::default(), SelfSubjectReview::default());
+        let before = self.source.sent();
         let answer = timeout(PATIENCE, reviews.create(&params, &question)).await;
         match answer {
-            Ok(Ok(review)) => self.owner.confirm(Person::of(review)).map(|()| true),
+            Ok(Ok(review)) => self.owner.confirm(Person::of(review)).map(|()| Answer::Accepted),
             Ok(Err(error)) => match of_login(&error) {
                 Some(cause) => Err(cause),
                 // Not all users may ask, and older servers have no answer.
                 None if matches!(&error, kube::Error::Api(status) if [403, 404, 405].contains(&status.code)) => {
-                    self.owner.confirm(None).map(|()| true)
+                    self.owner.confirm(None).map(|()| Answer::Accepted)
                 }
-                None => Ok(false),
+                None if is_silence(&error) => Ok(Answer::None),
+                None => Ok(Answer::Unclear),
             },
-            Err(_) => Ok(false),
+            // The program did not return: nothing is known about the API server.
+            Err(_) if before.is_some() && before == self.source.sent() => Err(Cause::Program),
+            Err(_) => Ok(Answer::None),
         }
     }
 
@@ -127,10 +160,24 @@ impl Keeper {
             }
             tries = if now == self.seen { tries + 1 } else { 0 };
             self.seen = now;
-            match self.connect().await {
-                Ok(Some(client)) => return self.begin(client),
-                // The server does not answer: nothing is known.
-                Ok(None) => {}
+            // The login is as it was, as far as is known.
+            let is_kept = cause == Cause::Silent && tries > 0;
+            let client = match is_kept {
+                true => Ok(self.session.client.clone()),
+                false => self.connect().await,
+            };
+            let asked = match &client {
+                Ok(client) => self.ask(client).await,
+                Err(found) => Err(found.clone()),
+            };
+            match asked {
+                // With an answer a kept login is what it was before the silence.
+                Ok(answer) if answer == Answer::Accepted || is_kept && answer == Answer::Unclear => {
+                    if let Ok(client) = client {
+                        return self.begin(client, &cause);
+                    }
+                }
+                Ok(_) => {}
                 Err(found) => {
                     if found != cause {
                         self.end(found.ended(since));
@@ -142,25 +189,27 @@ impl Keeper {
         }
     }
 
-    /// A client whose login is accepted; `None` if that is not known.
-    async fn connect(&self) -> Result<Option<Client>, Cause> {
+    async fn connect(&self) -> Result<Client, Cause> {
         let connected = timeout(PROGRAM, self.source.connect()).await;
-        let client = connected.map_err(|_| Cause::Program)??;
-        Ok(self.accepts(&client).await?.then_some(client))
+        Ok(connected.map_err(|_| Cause::Program)??)
     }
 
     fn end(&self, mut ended: Ended) {
         // What is hidden has been removed.
         ended.is_hidden |= self.login.is_hidden();
-        let line = format!("the login has ended: {}. {}", ended.why, ended.cure);
+        let line = ended.text();
         self.login.set(State::Ended(ended));
         (self.announce)(&Notice::Login(&line));
     }
 
-    fn begin(&mut self, client: Client) {
+    /// A new session: all is read again, because nothing is known of what changed meanwhile.
+    fn begin(&mut self, client: Client, ended: &Cause) {
         let number = self.session.number + 1;
         self.session = Session { number, client };
         self.login.set(State::Live(self.session.clone()));
-        (self.announce)(&Notice::Login("logged in again"));
+        (self.announce)(&Notice::Login(match ended {
+            Cause::Silent => "The API server answers again.",
+            _ => "The console is logged in again.",
+        }));
     }
 }

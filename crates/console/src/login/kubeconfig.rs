@@ -1,6 +1,7 @@
 //! The login of the kubeconfig, as it is in its files at each moment.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use futures::future::BoxFuture;
 use hyper_util::client::legacy::Client as HttpClient;
@@ -85,6 +86,10 @@ impl Source for Kubeconfig {
                 Err(error) => error.to_string(),
             }
         })
+    }
+
+    fn sent(&self) -> Option<u64> {
+        Some(self.owner.sent.load(Ordering::Relaxed))
     }
 
     fn connect(&self) -> BoxFuture<'_, Result<Client, Failure>> {

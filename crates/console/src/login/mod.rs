@@ -27,13 +27,18 @@ pub use checked::Checked;
 pub use kubeconfig::Kubeconfig;
 pub use owner::Owner;
 
-pub(crate) use cause::is_of_login;
+pub(crate) use cause::{is_of_login, is_silence};
 pub(crate) use keeper::Keeper;
 
 /// Where logins come from.
 pub trait Source: fmt::Debug + Send + Sync {
     /// A text that differs once another login may be there. It causes no request and runs no program.
     fn look(&self) -> BoxFuture<'_, String>;
+
+    /// How many requests had their login, so that they were sent. `None`: a login takes no time.
+    fn sent(&self) -> Option<u64> {
+        None
+    }
 
     /// A client with the login as it is now, which is [`Checked`] where it can change.
     fn connect(&self) -> BoxFuture<'_, Result<Client, Failure>>;
@@ -87,12 +92,14 @@ pub(crate) struct Session {
     pub(crate) client: Client,
 }
 
-/// The end of a login, as pages get it.
+/// The end of a login, or of the answers of the API server, as pages get it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Ended {
     /// The time of the first sign. What is shown is as old as that.
     pub(crate) since: Time,
+    /// What has ended, as a head line.
+    pub(crate) what: &'static str,
     pub(crate) why: String,
     /// What a person does.
     pub(crate) cure: String,
@@ -103,15 +110,12 @@ pub(crate) struct Ended {
 impl Ended {
     /// For what a viewer may do.
     pub(crate) fn text(&self) -> String {
-        format!("The login has ended: {}. {}", self.why, self.cure)
+        format!("{}: {}. {}", self.what, self.why, self.cure)
     }
 
     /// For an action that is not done.
     pub(crate) fn refusal(&self) -> String {
-        format!(
-            "The login has ended, so that nothing was changed: {}. {}",
-            self.why, self.cure
-        )
+        format!("Nothing was changed. {}", self.text())
     }
 }
 
@@ -175,6 +179,12 @@ impl Login {
     pub(crate) async fn check(&self) -> bool {
         let (doubt, checked) = oneshot::channel();
         self.doubts.send(doubt).is_ok() && checked.await.unwrap_or(false)
+    }
+
+    /// The same without waiting for it.
+    pub(crate) fn doubt(&self) {
+        // Without the task nothing is asked.
+        let _ = self.doubts.send(oneshot::channel().0);
     }
 
     fn set(&self, state: State) {

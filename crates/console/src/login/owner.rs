@@ -1,6 +1,7 @@
 //! Who logs in.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::AtomicU64;
 
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use parking_lot::Mutex;
@@ -29,7 +30,11 @@ impl Person {
 
 /// Who logged in first, and where: only this user's logins are used.
 #[derive(Debug, Default)]
-pub struct Owner(Mutex<First>);
+pub struct Owner {
+    first: Mutex<First>,
+    /// Requests that had their login, so that they were sent.
+    pub(super) sent: AtomicU64,
+}
 
 #[derive(Debug, Default)]
 enum First {
@@ -46,7 +51,7 @@ enum First {
 impl Owner {
     /// Compares a login that was not used before with the first one.
     pub(super) fn admit(&self, server: &str, found: Option<Person>) -> Result<(), Cause> {
-        let mut first = self.0.lock();
+        let mut first = self.first.lock();
         match (&*first, found) {
             (First::None, None) => *first = First::Unknown,
             (First::None, Some(person)) => {
@@ -62,7 +67,7 @@ impl Owner {
 
     /// Compares what the server says again about the same login.
     pub(super) fn confirm(&self, found: Option<Person>) -> Result<(), Cause> {
-        let mut first = self.0.lock();
+        let mut first = self.first.lock();
         match (&*first, found) {
             (First::None, Some(person)) => {
                 let server = String::new();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -21,9 +22,9 @@ use metal3_sim_cluster::Cluster;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use tower::ServiceExt as _;
+use tower::{BoxError, ServiceExt as _, service_fn};
 
-use crate::world::{Browser, PATIENCE, cluster, create_host, create_namespace};
+use crate::world::{Browser, PATIENCE, cluster, console, create_host, create_namespace};
 
 /// The question who logs in.
 const REVIEW: &str = "/selfsubjectreviews";
@@ -229,7 +230,7 @@ async fn end_of_the_login_is_said_and_ends_all_watches_until_the_next_login() {
     assert!(since.ends_with('Z') && hosts(&fleet) == ["first"], "{fleet}");
     let done = act(&browser).await;
     assert!(
-        done["done"] == false && done["text"].as_str().unwrap().contains("nothing was changed"),
+        done["done"] == false && done["text"].as_str().unwrap().starts_with("Nothing was changed"),
         "{done}"
     );
     // Neither kind is followed, whichever of them noticed the end.
@@ -377,4 +378,47 @@ async fn console_that_starts_without_a_login_says_so_and_begins_with_the_next_on
     browser
         .until("/api/fleet", |fleet| hosts(fleet) == ["first"] && !is_ended(fleet))
         .await;
+}
+
+/// Nothing is answered, not even that something is wrong: the page says so, as old as the last answer, and all is read again later.
+#[tokio::test(flavor = "multi_thread")]
+async fn silence_of_the_api_server_is_said_and_all_is_read_again_after_it() {
+    let cluster = cluster();
+    create_host(&cluster, "default", "first").await;
+    let (service, is_away) = (cluster.service("viewer"), Arc::new(AtomicBool::new(false)));
+    let away = Arc::clone(&is_away);
+    let network = service_fn(move |request: Request<kube::client::Body>| {
+        let (service, away) = (service.clone(), Arc::clone(&away));
+        async move {
+            if away.load(Ordering::SeqCst) {
+                return Err::<_, BoxError>(std::io::Error::from(std::io::ErrorKind::ConnectionRefused).into());
+            }
+            Ok(service.oneshot(request).await?.map(Body::new))
+        }
+    });
+    let console = console(kube::Client::new(network, "default")).await;
+    let browser = Browser::log_in(&console).await;
+    browser.until("/api/fleet", |fleet| hosts(fleet) == ["first"]).await;
+    is_away.store(true, Ordering::SeqCst);
+    doubt(&browser).await;
+    let fleet = browser.until("/api/fleet", is_ended).await;
+    let login = &fleet["scope"]["login"];
+    assert!(
+        login["what"] == "The API server does not answer" && hosts(&fleet) == ["first"],
+        "{fleet}"
+    );
+    let done = act(&browser).await;
+    assert!(
+        done["text"]
+            .as_str()
+            .unwrap()
+            .contains("The API server does not answer"),
+        "{done}"
+    );
+    create_host(&cluster, "default", "second").await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(hosts(&browser.get("/api/fleet").await.json()), ["first"]);
+    is_away.store(false, Ordering::SeqCst);
+    let all = |fleet: &Value| hosts(fleet) == ["first", "second"] && !is_ended(fleet) && fleet["scope"]["pending"] == 0;
+    browser.until("/api/fleet", all).await;
 }

@@ -250,6 +250,19 @@ impl Browser {
         Ok(nodes.into_iter().flatten().filter(is_met).cloned().collect())
     }
 
+    /// Waits until one that has this role has this name: the browser brings its tree up to date after it has drawn a page.
+    pub(crate) fn until_named(&mut self, role: &str, expected: &str) -> Result<()> {
+        let mut names = Vec::new();
+        for _ in 0..PATIENCE.as_millis() / AGAIN.as_millis() {
+            names = self.names_of(role)?;
+            if names.iter().any(|name| name == expected) {
+                return Ok(());
+            }
+            std::thread::sleep(AGAIN);
+        }
+        bail!("no {role} {expected:?}: {names:?}")
+    }
+
     /// The names of those that have this role.
     pub(crate) fn names_of(&mut self, role: &str) -> Result<Vec<String>> {
         let text = |node: &Value, at: &str| node.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();

@@ -122,7 +122,7 @@ pub(crate) fn map_follows(
     let [first, none] = ["r000", "none"].map(group);
     browser.until(
         "a link for each rack, and none for hosts without one",
-        &format!("{first}.querySelector('a') && !{none}.querySelector('a') && {none}.innerText.includes('2')"),
+        &format!("{first}.querySelector('a') && !{none}.querySelector('a') && {none}.textContent.includes('2')"),
     )?;
     browser.until(
         "the square",

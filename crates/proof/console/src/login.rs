@@ -159,7 +159,7 @@ fn end(browser: &mut Browser, logins: &Switch) -> Result<()> {
     }
     browser.until(
         "no buttons, and the line above",
-        "!document.querySelector('.act') && document.getElementById('link').textContent.startsWith('the login has ended at')",
+        "!document.querySelector('.act') && document.getElementById('link').textContent.startsWith('nothing new since')",
     )?;
     Ok(())
 }
@@ -180,10 +180,15 @@ fn stands_still(browser: &mut Browser) -> Result<()> {
 
 /// Another user logs in: no view has anything of the first one, until that one logs in again.
 fn other(browser: &mut Browser, logins: &Switch, host: &str) -> Result<()> {
+    browser.value("document.querySelector('[data-action=pause]').click()")?;
+    browser.until("the question", "document.querySelector('dialog[open]')")?;
     end(browser, logins)?;
     logins.set(Some("bob"));
     let said = "document.getElementById('login').innerText.includes('logs in as bob now, and this console was started as ann')";
-    browser.until("the other user is named", said)?;
+    browser.until(
+        "the other user is named, and no question is open",
+        &format!("{said} && !document.querySelector('dialog')"),
+    )?;
     for view in ["", "fleet", "map", "waits", "clusters", "pools"] {
         if !view.is_empty() {
             browser.value(&format!("document.querySelector('nav [data-view={view}]').click()"))?;

@@ -45,9 +45,7 @@ fn groups(browser: &mut Browser) -> Result<()> {
         "colour and sign of who has to act",
         &format!("{BROKEN}.classList.contains('hardware') && {BROKEN}.textContent === '▲'"),
     )?;
-    let names = browser.names_of("link")?;
-    let expected = "host-1: registering, a person at the machine has to act";
-    ensure!(names.iter().any(|name| name == expected), "{names:?}");
+    browser.until_named("link", "host-1: registering, a person at the machine has to act")?;
     for (select, value) in [("0", "label:zone"), ("1", "label:rack")] {
         let chosen = format!(
             "{{ const one = document.querySelectorAll('select')[{select}]; one.value = '{value}'; one.dispatchEvent(new Event('change')); }}"
