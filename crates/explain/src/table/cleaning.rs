@@ -1,7 +1,6 @@
 //! Reasons of the condition `CleaningPlan` of hosts.
 
-use super::hosts::failure;
-use super::row::{Row, done};
+use super::row::{Row, done, failure};
 
 pub(super) const ALL_ERASED: Row = done(
     "AllDisksErased",

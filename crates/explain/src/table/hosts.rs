@@ -1,27 +1,7 @@
 //! Reasons of BareMetalHosts: conditions, errors, Events and waits.
 
-use super::row::{Row, Severity, done, hardware, passes, user};
+use super::row::{Row, Severity, done, failure, hardware, machine, notice, passes, warning};
 use super::{cleaning, ironics};
-
-/// What a user corrects, and what breaks nothing.
-pub(super) const fn warning(row: [&'static str; 4]) -> Row {
-    user(Severity::Warning, row)
-}
-
-/// What a user may do.
-const fn notice(row: [&'static str; 4]) -> Row {
-    user(Severity::Info, row)
-}
-
-/// What stops a host until a user acts.
-pub(super) const fn failure(row: [&'static str; 4]) -> Row {
-    user(Severity::Error, row)
-}
-
-/// What stops a host until a person repairs its machine.
-const fn machine(row: [&'static str; 4]) -> Row {
-    hardware(Severity::Error, row)
-}
 
 pub(super) const ROWS: &[Row] = &[
     done(

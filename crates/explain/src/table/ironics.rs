@@ -1,7 +1,6 @@
 //! Reasons of BareMetalHosts about the Ironic that serves them.
 
-use super::hosts::{failure, warning};
-use super::row::Row;
+use super::row::{Row, failure, warning};
 
 pub(super) const UNREACHABLE: Row = failure([
     "IronicUnreachable",

@@ -110,6 +110,26 @@ pub(super) const fn hardware(severity: Severity, texts: [&'static str; 4]) -> Ro
     by(Actor::Hardware, severity, texts)
 }
 
+/// What a user corrects, and what breaks nothing.
+pub(super) const fn warning(row: [&'static str; 4]) -> Row {
+    user(Severity::Warning, row)
+}
+
+/// What a user may do.
+pub(super) const fn notice(row: [&'static str; 4]) -> Row {
+    user(Severity::Info, row)
+}
+
+/// What stops a host until a user acts.
+pub(super) const fn failure(row: [&'static str; 4]) -> Row {
+    user(Severity::Error, row)
+}
+
+/// What stops a host until a person repairs its machine.
+pub(super) const fn machine(row: [&'static str; 4]) -> Row {
+    hardware(Severity::Error, row)
+}
+
 const fn by(actor: Actor, severity: Severity, [reason, title, meaning, cure]: [&'static str; 4]) -> Row {
     Row {
         reason,

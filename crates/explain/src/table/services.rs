@@ -1,7 +1,6 @@
 //! Reasons of services of running machines.
 
-use super::hosts::warning;
-use super::row::{Row, passes};
+use super::row::{Row, passes, warning};
 
 pub(super) const BEGUN: Row = passes(
     "ServiceBegun",

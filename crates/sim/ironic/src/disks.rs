@@ -5,7 +5,6 @@ use metal3_sim_bmc::inventory;
 use serde_json::Value;
 
 use crate::machine::Machine;
-use crate::node::Node;
 
 /// What the record of a node says about disks.
 #[derive(Debug, Clone)]
@@ -14,17 +13,6 @@ pub(crate) struct DiskChoice {
     pub(crate) root: Value,
     /// The hints of what the agent skips.
     pub(crate) skipped: Vec<Value>,
-}
-
-impl DiskChoice {
-    pub(crate) fn of(node: &Node) -> Self {
-        let of = |field: &str, key: &str| node.field(field).get(key).cloned().unwrap_or_default();
-        let skipped = of("properties", "skip_block_devices");
-        Self {
-            root: of("instance_info", "root_device"),
-            skipped: skipped.as_array().cloned().unwrap_or_default(),
-        }
-    }
 }
 
 impl Machine {

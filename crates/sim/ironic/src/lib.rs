@@ -42,6 +42,7 @@
 //! Invariant: the same seed, requests and times produce the same answers and UUIDs.
 #![warn(missing_docs)]
 
+mod account;
 mod audit;
 mod bios;
 mod bmc;
@@ -61,12 +62,13 @@ mod request;
 mod simulator;
 mod work;
 
+pub use account::BmcAccount;
 pub use audit::{Audit, Count};
 pub use bios::BiosReports;
 pub use bmc::bmc_address;
 pub use describe::describe_request;
 pub use firmware::FirmwareUpdates;
 pub use http::{HttpsServer, Login};
-pub use machine::{BmcAccount, Image, LiveImage, Machine, MachineCounts, Pace, Subscription};
+pub use machine::{Image, LiveImage, Machine, MachineCounts, Pace, Subscription};
 pub use options::Options;
 pub use simulator::Ironic;

@@ -13,6 +13,7 @@ use metal3_sim_bmc::inventory;
 use metal3_sim_bmc::profile::{DiskGroup, NicGroup, Profile};
 use serde_json::{Value, json};
 
+use crate::account::BmcAccount;
 use crate::bios::{self, BiosReports};
 use crate::disks::DiskChoice;
 use crate::firmware::{self, FirmwareUpdates};
@@ -85,21 +86,6 @@ pub(crate) struct BmcError {
     pub(crate) after: Duration,
     /// The BMC answered, and refuses the login.
     pub(crate) is_login: bool,
-}
-
-/// The user name and the password of a BMC, as Ironic presents or the BMC requires them.
-#[derive(Clone, PartialEq, Eq)]
-pub struct BmcAccount {
-    /// The user name.
-    pub username: String,
-    /// The password.
-    pub password: String,
-}
-
-impl fmt::Debug for BmcAccount {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("BmcAccount(not shown)")
-    }
 }
 
 /// The image on the root disk.

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::perform::Outcome;
 use super::{Core, Now, Slot};
-use crate::disks::DiskChoice;
 use crate::machine::{LiveImage, Machine};
 use crate::node::Node;
 use crate::work::{Action, TimedAction, deploy_steps};
@@ -48,7 +47,7 @@ impl Core {
         }
         node.deploy_steps = None;
         node.steps.remove("deploy_step");
-        Some(match machine.write(deploy_steps::image(node), &DiskChoice::of(node)) {
+        Some(match machine.write(deploy_steps::image(node), &node.disk_choice()) {
             Ok(()) => Outcome::Done,
             Err(message) => {
                 let message = format!("Deploy step deploy.write_image failed on node {}. {message}", node.uuid);

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use super::deploy::clean_up_boot;
 use super::{Core, NO_BMC, Now, Slot, steps, work};
 use crate::life::{Event, step};
-use crate::node::Node;
 use crate::work::{Action, Kind, TimedAction};
 
 /// The delay of a ramdisk's heartbeat while the node is locked.
@@ -229,7 +228,7 @@ impl Core {
             return self.show_step(serial, kind, list, (step_time, now));
         }
         for (at, step) in list.iter().enumerate() {
-            node.step_index = place_of(node, kind, list.len(), at);
+            node.step_index = steps::place_of(node, kind, list.len(), at);
             if kind == Kind::Service && step.get("step") == Some(&json!("trigger_servicewait")) {
                 let at = crate::life::step(&node.provision, Event::Wait);
                 let shown = with(step, &[("abortable", json!(false)), ("priority", json!(0))]);
@@ -274,7 +273,7 @@ impl Core {
         (after, now): (Duration, Now),
     ) -> Option<Outcome> {
         let node = self.nodes.get_mut(&serial)?;
-        node.step_index = place_of(node, kind, list.len(), 0);
+        node.step_index = steps::place_of(node, kind, list.len(), 0);
         node.steps.insert(step_field(kind), list.first()?.clone());
         let job = node.jobs.get_mut(&Slot::Life)?;
         let action = Action::RunSteps(list);
@@ -372,17 +371,6 @@ impl Core {
         }
         self.note(serial, "ERROR", message, now);
     }
-}
-
-/// The place of a step in the list of its kind: `left` of these are not done, and it is the one at `at` of them. The list of an
-/// automated cleaning is not simulated.
-fn place_of(node: &Node, kind: Kind, left: usize, at: usize) -> Option<usize> {
-    let all = match kind {
-        Kind::Service => &node.service_steps,
-        _ => &node.clean_steps,
-    };
-    let done = all.as_ref()?.len().checked_sub(left)?;
-    done.checked_add(at)
 }
 
 /// Where a node shows its running step.

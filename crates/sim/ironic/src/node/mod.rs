@@ -14,10 +14,12 @@ use metal3_domain::clock::Monotonic;
 use metal3_ironic::model::state::{PowerState, ProvisionState};
 use serde_json::{Map, Value, json};
 
+use crate::account::BmcAccount;
 use crate::bmc::Bmc;
+use crate::disks::DiskChoice;
 use crate::firmware::{self, Component};
 use crate::life::Provision;
-use crate::machine::{BmcAccount, Machine};
+use crate::machine::Machine;
 use crate::work::Job;
 
 /// The begin of the source of an image in a registry, which Ironic recognizes in lower case only.
@@ -245,6 +247,16 @@ impl Node {
             }
             Some("ramdisk") if !has("boot_iso") => Some("instance_info.boot_iso"),
             _ => None,
+        }
+    }
+
+    /// What the record says about disks.
+    pub(crate) fn disk_choice(&self) -> DiskChoice {
+        let of = |field: &str, key: &str| self.field(field).get(key).cloned().unwrap_or_default();
+        let skipped = of("properties", "skip_block_devices");
+        DiskChoice {
+            root: of("instance_info", "root_device"),
+            skipped: skipped.as_array().cloned().unwrap_or_default(),
         }
     }
 

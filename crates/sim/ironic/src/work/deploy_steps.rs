@@ -4,7 +4,6 @@ use metal3_sim_bmc::hints::Purpose;
 use serde_json::{Map, Value};
 
 use super::steps::{INTERFACES, names};
-use crate::disks::DiskChoice;
 use crate::machine::{Image, Machine};
 use crate::node::Node;
 
@@ -81,13 +80,13 @@ pub(crate) fn unknown(machine: &Machine, steps: &[Value]) -> Option<String> {
 pub(crate) fn run(node: &Node, machine: &mut Machine, steps: &[Value]) -> Result<(), String> {
     for step in steps.iter().filter(|step| !is_disabled(step)) {
         match names(step).1 {
-            "erase_devices_metadata" => machine.erase(Purpose::EraseMetadata, &DiskChoice::of(node))?,
+            "erase_devices_metadata" => machine.erase(Purpose::EraseMetadata, &node.disk_choice())?,
             name => {
                 let image = Image {
                     step: Some(name.to_owned()),
                     ..image(node)
                 };
-                let written = machine.write(image, &DiskChoice::of(node));
+                let written = machine.write(image, &node.disk_choice());
                 written
                     .map_err(|message| format!("Deploy step deploy.{name} failed on node {}. {message}", node.uuid))?;
             }

@@ -5,9 +5,9 @@ use metal3_sim_bmc::hints::Purpose;
 use serde_json::{Value, json};
 
 use crate::bios;
-use crate::disks::DiskChoice;
 use crate::machine::Machine;
 use crate::node::Node;
+use crate::work::Kind;
 
 /// Valid interfaces of steps.
 pub(crate) const INTERFACES: [&str; 7] = ["vendor", "power", "management", "firmware", "deploy", "bios", "raid"];
@@ -24,6 +24,17 @@ pub(crate) fn malformed(kind: &str, steps: &[Value]) -> Option<String> {
             _ => Some(format!("Invalid {kind}_steps: a step needs an interface and a name")),
         }
     })
+}
+
+/// The place of a step in the list of its kind: `left` of these are not done, and it is the one at `at` of them. The list of an
+/// automated cleaning is not simulated.
+pub(crate) fn place_of(node: &Node, kind: Kind, left: usize, at: usize) -> Option<usize> {
+    let all = match kind {
+        Kind::Service => &node.service_steps,
+        _ => &node.clean_steps,
+    };
+    let done = all.as_ref()?.len().checked_sub(left)?;
+    done.checked_add(at)
 }
 
 /// The required argument of a step. `Err` when the step does not exist.
@@ -118,7 +129,7 @@ pub(crate) fn run(node: &mut Node, machine: Option<&mut Machine>, step: &Value) 
                 Purpose::EraseMetadata
             };
             if let Some(machine) = machine {
-                let erased = machine.erase(purpose, &DiskChoice::of(node));
+                let erased = machine.erase(purpose, &node.disk_choice());
                 erased.map_err(|problem| format!("step {interface}.{name} failed: {problem}"))?;
             }
         }
