@@ -24,6 +24,7 @@ use crate::facts::{LoginAnswer, Read};
 use crate::names::reason;
 use crate::node::tries_login;
 use crate::plan::backoff;
+use crate::plan::conditions::POWER_FAULT;
 use crate::plan::error::{Failure, LOGIN_REFUSED};
 use crate::plan::planner::{Decision, PlanResult, Planner};
 use crate::plan::wait;
@@ -92,6 +93,10 @@ fn obstacle(planner: &Planner<'_>, node: &Node) -> Option<Next> {
     if node.reservation.is_some() || !is_at_rest(&node.provision_state) {
         // It would reject the request.
         return Some(wait::on_node("Ironic works with the node"));
+    }
+    if node.fault.as_deref() == Some(POWER_FAULT) && !is_refusal_recorded(planner) {
+        // Ironic would hold the node, and one of few threads, until the BMC is given up. It ends the fault once the BMC answers.
+        return Some(wait::on_node("Ironic cannot reach the BMC"));
     }
     if let Some(left) = planner.facts.unanswered {
         // A former login may still be written.

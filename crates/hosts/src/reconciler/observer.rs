@@ -290,7 +290,12 @@ impl Observer {
             Mode::Perform => {
                 let ironic = chosen(observed.ironic.as_ref()).ok()?;
                 let call = state::boot_device(&NodeRef::Uuid(node.uuid.clone()));
-                LoginAnswer::of(&ironic.read(observed.send_permit.as_ref(), &call).await)
+                let answer = ironic.read(observed.send_permit.as_ref(), &call).await;
+                if let Err(error) = &answer {
+                    let why = public_text(&error.to_string());
+                    tracing::debug!(node = %node.uuid, why, "the login of the BMC was tried without success");
+                }
+                LoginAnswer::of(&answer)
             }
         };
         Some(TriedLogin {

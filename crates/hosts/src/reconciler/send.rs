@@ -103,8 +103,10 @@ impl Executor<'_> {
     async fn send_now(&self, order: Order, send_permit: &SendPermit, observed: &mut Observations) -> Outcome {
         let node = observed.any_node().cloned();
         let sent = Sent::of(&order);
-        // It may send another login.
-        observed.login = None;
+        if matches!(order.request, Request::PatchNode(..)) {
+            // It may send another login.
+            observed.login = None;
+        }
         match self.send(order.request, send_permit, observed).await {
             Ok(request_id) => {
                 self.accepted(sent, request_id.as_deref(), node.as_deref(), observed);

@@ -290,3 +290,25 @@ fn answer_to_a_login_whose_secret_got_a_label_is_that_of_its_values() {
     assert_eq!(after.good_credentials.credentials_version.as_deref(), Some("40"));
     assert_eq!(after.good_credentials, after.tried_credentials);
 }
+
+/// A try would hold the node, and one of few threads of Ironic, until the BMC is given up.
+#[test]
+fn login_is_not_tried_while_ironic_says_that_the_bmc_is_silent() {
+    let silent = written_in("active", json!({ "maintenance": true, "fault": "power failure" }));
+    assert!(!silent.summary().contains("reads Login"), "{}", silent.summary());
+    let answers = silent.node_with("active", json!({ "power_state": "power on" }));
+    assert_eq!(answers.summary(), "reads Login, replan");
+}
+
+#[test]
+fn refusal_of_another_bmc_is_forgotten_with_its_address() {
+    let corrected = written()
+        .status(failing(REFUSED))
+        .spec(json!({ "bmc": { "address": "redfish-virtualmedia://192.0.2.99/redfish/v1/Systems/1" } }))
+        .live();
+    let summary = corrected.summary();
+    assert!(
+        summary.starts_with("requests change node") && summary.contains("error cleared"),
+        "{summary}"
+    );
+}

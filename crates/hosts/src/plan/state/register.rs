@@ -342,6 +342,10 @@ fn update_node(planner: &mut Planner<'_>, node: &Node, access: &BmcAccess) -> Pl
     if let Some(other) = planner.facts.machine_of.filter(|_| changes.leads_elsewhere) {
         return Err(machine_of_another(planner, other));
     }
+    if changes.leads_elsewhere {
+        // A refusal is of the former BMC.
+        status::clear_kind(&mut planner.draft.status, ErrorType::Registration);
+    }
     let is_waiting = access.is_new && !is_created && changes.is_login_postponed();
     if access.is_new && !is_waiting {
         if !is_created {
