@@ -18,6 +18,15 @@ pub fn restrictions(host: &BareMetalHost, found: &Node) -> Changes {
     changes.done()
 }
 
+/// Whether the node does not skip yet what the host keeps, and takes no change of it now.
+pub(crate) fn is_kept_disk_postponed(host: &BareMetalHost, found: &Node) -> bool {
+    if kept::asked(host).is_empty() {
+        return false;
+    }
+    let postponed = restrictions(host, found).postponed;
+    postponed.iter().any(|name| name.ends_with(kept::SKIPPED))
+}
+
 /// Whether Ironic cleans the machine of this host by itself.
 pub(crate) fn is_cleaned(host: &BareMetalHost) -> bool {
     let is_asked = host.spec.automated_cleaning_mode != Some(AutomatedCleaningMode::Disabled) && !is_past(host);

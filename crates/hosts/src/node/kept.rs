@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::changes::{Comparison, RecordMap};
 
 /// The property of a node with the hints of what Ironic skips.
-const SKIPPED: &str = "skip_block_devices";
+pub(super) const SKIPPED: &str = "skip_block_devices";
 /// Where this program records which of them are its own. Others are an operator's, and stay.
 const RECORD: &str = "kept-disks.metal3.io";
 /// Kernel names of software arrays, and of devices that the device mapper makes.
@@ -95,9 +95,16 @@ pub(crate) fn names(asked: &KeptDisk, disk: &Storage) -> bool {
     asked.texts().next().is_some() && asked.texts().all(is_same)
 }
 
-/// Whether the host keeps this disk.
+/// Whether the host keeps this disk: Ironic also skips what has a number in common with one that is named.
 pub(crate) fn is_kept(host: &BareMetalHost, disk: &Storage) -> bool {
-    asked(host).iter().any(|asked| names(asked, disk))
+    let is_named = |disk: &Storage| asked(host).iter().any(|asked| names(asked, disk));
+    let mut named = found(host).iter().filter(|found| is_named(found));
+    is_named(disk) || named.any(|named| have_number_in_common(named, disk))
+}
+
+fn have_number_in_common(one: &Storage, other: &Storage) -> bool {
+    identities(one)
+        .any(|(member, text)| identities(other).any(|(of, own)| of == member && KeptDisk::is_same(own, text)))
 }
 
 /// The name of a disk for people.
@@ -174,7 +181,18 @@ pub(crate) fn require_protected(host: &BareMetalHost) -> Result<(), String> {
             ));
         }
     }
-    require_another_root(host)
+    require_another_root(host, host.spec.root_device_hints.as_ref())
+}
+
+/// Requires that the image goes to another disk than those that are kept, as the status records what the node gets.
+///
+/// # Errors
+/// What the user has to change, with the field.
+pub(crate) fn require_recorded_root(host: &BareMetalHost) -> Result<(), String> {
+    if asked(host).is_empty() {
+        return Ok(());
+    }
+    require_another_root(host, host.status.provisioning.root_device_hints.as_ref())
 }
 
 /// Whether what names a disk also names its partitions.
@@ -189,9 +207,9 @@ fn is_protectable(disk: &Storage) -> bool {
 }
 
 /// Requires that the image goes to a known disk that is not kept, and cannot go to one that is.
-fn require_another_root(host: &BareMetalHost) -> Result<(), String> {
+fn require_another_root(host: &BareMetalHost, root: Option<&RootDeviceHints>) -> Result<(), String> {
     let cure = "write the serialNumber, the wwn or the path below /dev/disk/by-path/ of another disk into spec.rootDeviceHints";
-    let Some(root) = &host.spec.root_device_hints else {
+    let Some(root) = root else {
         return Err(format!(
             "spec.cleaning.keepDisks keeps disks, and agents may write an image to one of them; {cure}"
         ));

@@ -80,9 +80,15 @@ fn planned(host: &BareMetalHost) -> (metal3_runtime::reason::Reason, String) {
     (reason::DISKS_KEPT, message)
 }
 
+/// At most this many disks are named: the message of a condition has a limit.
+const NAMED: usize = 100;
+
 fn list(disks: &[&Storage]) -> String {
-    let names: Vec<String> = disks.iter().map(|disk| kept::described(disk)).collect();
-    names.join(", ")
+    let names: Vec<String> = disks.iter().take(NAMED).map(|disk| kept::described(disk)).collect();
+    match disks.len().saturating_sub(NAMED) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
 }
 
 /// Requires that a request which may erase spares what the host keeps, and that the status says what it erases.
@@ -95,6 +101,10 @@ pub(crate) fn require_chosen(planner: &Planner<'_>, request: &Request) -> PlanRe
     let is_of_cleaning = matches!(request, Request::Provision(_, Transition::Provide | Transition::Delete));
     if is_cleaned(host) || !is_of_cleaning {
         require_protected(planner, request)?;
+    }
+    if let Request::Provision(_, Transition::Deploy { .. }) = request {
+        // The node gets the root device that the status records.
+        kept::require_recorded_root(host).map_err(|problem| Decision::reject(kind_in(planner.state()), problem))?;
     }
     // Its status is live, as the host is.
     let recorded = host.status.conditions.iter().find(|one| one.type_ == CLEANING_PLAN);

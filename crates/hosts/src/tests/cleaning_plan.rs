@@ -75,14 +75,43 @@ fn node_learns_what_is_kept_before_an_order_erases() {
         .node_with("active", lost)
         .live();
     assert_eq!(fixture.summary(), "requests change node, replan");
-    // During a transition Ironic accepts no change, so nothing is ordered.
+    // During a transition Ironic accepts no change. What waits for its agent is aborted, and Ironic accepts it then.
     let busy =
-        json!({ "properties": { "skip_block_devices": null }, "extra": null, "target_provision_state": "active" });
-    let waits = keeping(deprovisioning(), "active")
+        |to: &str| json!({ "properties": { "skip_block_devices": null }, "extra": null, "target_provision_state": to });
+    let deploys = keeping(deprovisioning(), "active")
         .performed()
-        .node_with("wait call-back", busy)
+        .node_with("wait call-back", busy("active"))
         .live();
-    assert_eq!(waits.summary(), "waits for the node");
+    assert_eq!(deploys.summary(), "requests abort, waits for the node");
+    let old = deploys.with(|fixture| fixture.aborts_deployments = false);
+    assert_eq!(old.summary(), "waits for the node");
+    for (to, expected) in [
+        ("available", "requests abort, waits for the node"),
+        // A cleaning with steps of this program erases nothing of a host that keeps disks.
+        ("manageable", "waits for the node"),
+    ] {
+        let cleans = keeping(deprovisioning(), "clean wait").performed();
+        assert_eq!(cleans.summary(), "waits for the node", "{to}");
+        let cleans = cleans.node_with("clean wait", busy(to)).live();
+        assert_eq!(cleans.summary(), expected, "{to}");
+    }
+}
+
+/// The edit that removes volumes names another root device: the image must not go to the former one.
+#[test]
+fn image_goes_to_no_kept_disk_that_was_the_root_device_before() {
+    let former =
+        json!({ "rootDeviceHints": { "serialNumber": "D2" }, "raid": { "hardwareRAIDVolumes": [{ "level": "1" }] } });
+    let mut fixture = keeping(provisioning(), "available").status(json!({ "provisioning": former }));
+    for _ in 0..6 {
+        let planned = fixture.plan();
+        if requests(&planned).any(|one| matches!(one, Request::Provision(..))) {
+            break;
+        }
+        fixture = fixture.performed().with_changed_node().live();
+    }
+    let root = &fixture.host["status"]["provisioning"]["rootDeviceHints"];
+    assert_eq!(*root, json!({ "serialNumber": "D1" }), "{}", fixture.summary());
 }
 
 #[test]

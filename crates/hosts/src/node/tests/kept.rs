@@ -152,3 +152,27 @@ fn disk_is_kept_only_if_its_partitions_can_be_distinguished() {
     unknown.status.hardware = None;
     assert!(kept::require_protected(&unknown).unwrap_err().contains("not known"));
 }
+
+/// Ironic skips it with the one that is named.
+#[test]
+fn disk_with_a_number_of_a_kept_one_is_kept_too() {
+    let mut host = keeping(&json!({}));
+    let storage = &mut host.status.hardware.as_mut().unwrap().storage;
+    let wwn = storage[1].wwn.clone();
+    storage[0].wwn = wwn;
+    let storage = storage.clone();
+    assert!(kept::is_kept(&host, &storage[0]) && kept::is_kept(&host, &storage[1]));
+    assert!(kept::require_protected(&host).is_err(), "the image would go to it");
+}
+
+#[test]
+fn recorded_root_device_must_be_another_disk_too() {
+    let mut host = keeping(&json!({}));
+    host.status.provisioning.root_device_hints = host.spec.root_device_hints.clone();
+    assert_eq!(kept::require_recorded_root(&host), Ok(()));
+    let kept = serde_json::from_value(json!({ "serialNumber": "D2" })).unwrap();
+    host.status.provisioning.root_device_hints = Some(kept);
+    assert!(kept::require_recorded_root(&host).is_err());
+    host.status.provisioning.root_device_hints = None;
+    assert!(kept::require_recorded_root(&host).is_err());
+}

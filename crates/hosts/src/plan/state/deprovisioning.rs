@@ -13,8 +13,8 @@ use super::provisioned::{adopt, next_image};
 use super::provisioning::{cleaning_failure, instance, require_allowed_image};
 use super::register::ensure_registered;
 use super::shared::{
-    SERVICE_FAULT, clear_error, end_own_maintenance, recover, request_transition, require_operable, require_slot,
-    unexpected_state, wait_for_agent, wait_for_cleaning, wait_for_service,
+    SERVICE_FAULT, abort, clear_error, end_own_maintenance, recover, request_transition, require_operable,
+    require_slot, unexpected_state, wait_for_agent, wait_for_cleaning, wait_for_service,
 };
 use crate::action::{Count, Request};
 use crate::facts::NodeFreshness;
@@ -39,6 +39,7 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
         return remove_by_adoption(planner, node, &left);
     }
     match &node.provision_state {
+        S::WaitCallBack if is_held_by_cleaning(planner, node) => abort(planner, node),
         S::Active | S::DeployFailed | S::WaitCallBack => {
             if node.provision_state == S::Active {
                 require_allowed_image(planner, next_image(planner))?;
@@ -89,6 +90,15 @@ pub(super) fn run(planner: &mut Planner<'_>) -> PlanResult {
             "Bring the node to active, manageable or available in Ironic",
         )),
     }
+}
+
+/// Whether a deployment waits for its agent and the node takes no change of what is cleaned: waiting for its end would write the
+/// image. Aborted, it takes the change.
+fn is_held_by_cleaning(planner: &Planner<'_>, node: &Node) -> bool {
+    node.provision_state == S::WaitCallBack
+        && planner.facts.aborts_deployments
+        && planner.host().spec.cleaning.is_some()
+        && !node::restrictions(planner.host(), node).postponed.is_empty()
 }
 
 /// The live image that a machine still boots whose node Ironic lost, and that stays in its drive: the machine is not cleaned.

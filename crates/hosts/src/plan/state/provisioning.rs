@@ -30,7 +30,7 @@ use crate::action::{Count, Impact, Request};
 use crate::facts::{Read, Secret};
 use crate::names::reason;
 use crate::node::cleaning::is_cleaned;
-use crate::node::{self, Deployment, Instance, InstanceOwner, InvalidHost, config_drive, hints, raid};
+use crate::node::{self, Deployment, Instance, InstanceOwner, InvalidHost, config_drive, hints, kept, raid};
 use crate::plan::agent_wait::require_ready;
 use crate::plan::error::Failure;
 use crate::plan::object::remove_annotation;
@@ -263,8 +263,8 @@ fn deploy(planner: &mut Planner<'_>, node: &Node, asked: &Deployment, instance: 
 fn record_attempt(planner: &mut Planner<'_>, asked: &Deployment) -> PlanResult<()> {
     // differs: `host-deployment-of-spec`. The Go manager takes the image from the spec, and the rest from the status.
     let prepared = &planner.host().status.provisioning.root_device_hints;
-    let root_device = if raid::differ(planner.host()) {
-        // Other volumes are not made yet, so the root device of the spec may not exist.
+    let root_device = if raid::differ(planner.host()) && kept::asked(planner.host()).is_empty() {
+        // Other volumes are not made yet, so the root device of the spec may not exist. No volumes are made next to kept disks.
         prepared.clone()
     } else {
         root_device_hints(planner)?

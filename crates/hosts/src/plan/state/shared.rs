@@ -14,6 +14,7 @@ use super::{firmware, graph};
 use crate::action::{Count, Request};
 use crate::facts::{LOCK_THRESHOLD, Read};
 use crate::node::BmcEndpoint;
+use crate::node::cleaning::is_kept_disk_postponed;
 use crate::node::failed_step::FIRMWARE_FAILED;
 use crate::plan::conditions::POWER_FAULT;
 use crate::plan::error::{FAULT, Failure, IN_IRONIC, MAINTENANCE, POWER_FAILURE, is_of_inoperable_node, kind_in};
@@ -97,7 +98,10 @@ fn repeat_cleaning(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
 
 /// Waits for a cleaning that waits for its agent.
 pub(super) fn wait_for_cleaning(planner: &mut Planner<'_>, node: &Node) -> PlanResult {
-    if is_of_left_updates(node) {
+    // The user keeps a disk since, which nothing has erased yet. The node takes the change once the cleaning has failed.
+    let is_automated = node.target_provision_state.as_deref() != Some(S::Manageable.as_str());
+    let is_of_kept_disk = is_automated && is_kept_disk_postponed(planner.host(), node);
+    if is_of_left_updates(node) || is_of_kept_disk {
         return abort(planner, node);
     }
     wait_for_agent(planner, node, "Ironic is busy")
