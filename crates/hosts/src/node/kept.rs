@@ -14,7 +14,7 @@ use super::changes::{Comparison, RecordMap};
 /// The property of a node with the hints of what Ironic skips.
 pub(super) const SKIPPED: &str = "skip_block_devices";
 /// Where this program records which of them are its own. Others are an operator's, and stay.
-const RECORD: &str = "kept-disks.metal3.io";
+const RECORD: &str = "metal3-kept-disks";
 /// Kernel names of software arrays, and of devices that the device mapper makes.
 const ARRAY: &str = "/dev/md";
 const MAPPED: &str = "/dev/dm-";

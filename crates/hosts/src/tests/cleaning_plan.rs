@@ -19,7 +19,7 @@ fn keeping(fixture: Fixture, node: &str) -> Fixture {
     let spec =
         json!({ "cleaning": { "keepDisks": [{ "serialNumber": "D2" }] }, "rootDeviceHints": { "serialNumber": "D1" } });
     let own = json!([{ "serial": "s== D2" }, { "wwn": "s== 0x52" }, { "name": "<in> /dev/md" }]);
-    let known = json!({ "properties": { "skip_block_devices": own }, "extra": { "kept-disks.metal3.io": own } });
+    let known = json!({ "properties": { "skip_block_devices": own }, "extra": { "metal3-kept-disks": own } });
     fixture
         .spec(spec)
         .status(json!({ "hardware": { "storage": disks() }, "provisioning": { "rootDeviceHints": { "serialNumber": "D1" } } }))

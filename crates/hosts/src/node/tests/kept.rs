@@ -45,7 +45,7 @@ fn changed(record: &Record, host: &BareMetalHost) -> Vec<String> {
 fn disk_is_skipped_by_the_words_of_the_user_and_by_all_that_names_it() {
     let record = created(&keeping(&json!({})));
     assert_eq!(record.0["properties"]["skip_block_devices"], own());
-    assert_eq!(record.0["extra"], json!({ "kept-disks.metal3.io": own() }));
+    assert_eq!(record.0["extra"], json!({ "metal3-kept-disks": own() }));
     assert_eq!(changed(&record, &keeping(&json!({}))), [""; 0]);
     // Before the inspection only the words are known.
     let mut new = keeping(&json!({}));
@@ -72,7 +72,7 @@ fn node_follows_the_host_and_keeps_what_an_operator_skips() {
         .patch,
     );
     assert_eq!(kept.0["properties"]["skip_block_devices"], json!(both));
-    assert_eq!(kept.0["extra"]["kept-disks.metal3.io"], own());
+    assert_eq!(kept.0["extra"]["metal3-kept-disks"], own());
     let other = keeping(&json!({ "cleaning": { "keepDisks": [{ "wwn": "0x53" }] } }));
     let other = kept.clone().patched(restrictions(&other, &kept.shown()).patch);
     let skipped = other.0["properties"]["skip_block_devices"].to_string();
@@ -82,7 +82,7 @@ fn node_follows_the_host_and_keeps_what_an_operator_skips() {
     );
     let end = kept.clone().patched(restrictions(&keeping(&none), &kept.shown()).patch);
     assert_eq!(end.0["properties"]["skip_block_devices"], json!([operators]));
-    assert!(end.0["extra"].get("kept-disks.metal3.io").is_none());
+    assert!(end.0["extra"].get("metal3-kept-disks").is_none());
     assert_eq!(changed(&end, &keeping(&none)), [""; 0]);
 }
 

@@ -15,6 +15,11 @@ pub(crate) struct Operation {
     value: Option<Value>,
 }
 
+/// Whether Ironic takes this as a part of a path: no dot, no slash, no tilde.
+fn is_key(key: &str) -> bool {
+    !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
+}
+
 /// Reads a patch.
 pub(crate) fn read(body: &Value) -> Result<Vec<Operation>, Refusal> {
     let schema = || Refusal::invalid("Schema error for patch: it is not a list of operations");
@@ -26,7 +31,11 @@ pub(crate) fn read(body: &Value) -> Result<Vec<Operation>, Refusal> {
             let path = text("path")
                 .and_then(|path| path.strip_prefix('/'))
                 .ok_or_else(schema)?;
-            let mut keys = path.split('/').map(|key| key.replace("~1", "/").replace("~0", "~"));
+            if !path.split('/').all(is_key) {
+                let message = format!("Schema error for patch: '/{path}' does not match '^(/[\\\\w-]+)+$'");
+                return Err(Refusal::invalid(message));
+            }
+            let mut keys = path.split('/').map(str::to_owned);
             let field = keys.next().unwrap_or_default();
             let value = match text("op") {
                 Some("remove") => None,
@@ -113,7 +122,9 @@ mod tests {
     fn add_replaces_a_value_and_does_not_create_parents() {
         let add = |path: &str, value| json!({"op": "add", "path": path, "value": value});
         assert_eq!(patched(&add("/extra/a", 1), json!({"a": 0})), Ok(json!({"a": 1})));
-        assert_eq!(patched(&add("/extra/a~1b~0c", 1), json!({})), Ok(json!({"a/b~c": 1})));
+        for refused in ["/extra/a~1b", "/extra/a.b", "/extra/", "/extra/a b"] {
+            assert_eq!(patched(&add(refused, 1), json!({})), Err(400), "{refused}");
+        }
         assert_eq!(patched(&add("/extra", 1), json!({})), Ok(json!(1)));
         assert_eq!(
             patched(&add("/extra/l/1", 2), json!({"l": [1]})),
