@@ -16,6 +16,8 @@ pub enum LoginAnswer {
     /// No answer of the BMC is known: it is slow or away, Ironic was busy with the node, or `ipmitool` failed. It says nothing
     /// about the login.
     Unknown,
+    /// Ironic does not read the boot device of this node, or not for this program.
+    Unsupported,
 }
 
 impl LoginAnswer {
@@ -28,6 +30,8 @@ impl LoginAnswer {
                 reason,
                 ..
             }) if REFUSALS.iter().any(|text| reason.contains(text)) => Self::Refused(public_text(reason)),
+            Err(Error::Invalid(_)) => Self::Unsupported,
+            Err(error @ Error::Unauthorised(_)) if !error.is_of_every_request() => Self::Unsupported,
             Err(_) => Self::Unknown,
         }
     }
@@ -84,7 +88,8 @@ mod tests {
                 Error::Unauthorised(refusal(401, "returned code 401")),
                 LoginAnswer::Unknown,
             ),
-            (Error::Invalid(refusal(400, "no driver")), LoginAnswer::Unknown),
+            (Error::Invalid(refusal(400, "no driver")), LoginAnswer::Unsupported),
+            (Error::Unauthorised(refusal(403, "policy")), LoginAnswer::Unsupported),
         ];
         for (error, answer) in rows {
             assert_eq!(LoginAnswer::of::<()>(&Err(error.clone())), answer, "{error}");

@@ -9,6 +9,7 @@
 //! | accepts the login | `goodCredentials` names its version |
 //! | refuses it | has an error that names both versions; nothing is ordered until a try succeeds. The tries go on, and begin at once when the Secret changes |
 //! | does not answer, or Ironic works with the node | goes on as before; it is tried again later |
+//! | cannot be asked, as Ironic's driver or policy has it | `goodCredentials` names its version |
 //!
 //! The first login of a host is tried by Ironic when it verifies the node. A deleted host waits for no login.
 
@@ -81,6 +82,11 @@ fn decide(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
             let failure = Failure::retryable(ErrorType::Registration, message).uncounted();
             Err(Decision::Fail(failure.with_event(reason::CREDENTIAL_ERROR)))
         }
+        // It counts as the first one does.
+        LoginAnswer::Unsupported => {
+            record_good(planner);
+            Ok(())
+        }
         LoginAnswer::Unknown => {
             let pause = planner.facts.login_pause.unwrap_or_default();
             wait_for_answer(planner, wait::for_retry(pause))
@@ -90,7 +96,7 @@ fn decide(planner: &mut Planner<'_>, node: &Node) -> PlanResult<()> {
 
 /// Why the login is not tried now.
 fn obstacle(planner: &Planner<'_>, node: &Node) -> Option<Next> {
-    if node.reservation.is_some() || !is_at_rest(&node.provision_state) {
+    if node.reservation.is_some() || node.provision_state.is_transitional() {
         // It would reject the request.
         return Some(wait::on_node("Ironic works with the node"));
     }
@@ -135,43 +141,6 @@ pub(crate) fn record_untried(status: &mut BareMetalHostStatus, node: &Node, logi
             credentials: login.credentials.clone(),
             credentials_version: None,
         };
-    }
-}
-
-/// Whether nothing is in progress that the node is locked for again and again.
-const fn is_at_rest(state: &S) -> bool {
-    match state {
-        S::Manageable
-        | S::Available
-        | S::Active
-        | S::InspectFailed
-        | S::CleanFailed
-        | S::DeployFailed
-        | S::Error
-        | S::AdoptFailed
-        | S::RescueFailed
-        | S::UnrescueFailed
-        | S::ServiceFailed
-        | S::Rescue => true,
-        S::Enroll
-        | S::Verifying
-        | S::Inspecting
-        | S::InspectWait
-        | S::Cleaning
-        | S::CleanWait
-        | S::CleanHold
-        | S::Deploying
-        | S::WaitCallBack
-        | S::DeployHold
-        | S::Deleting
-        | S::Adopting
-        | S::Servicing
-        | S::ServiceWait
-        | S::ServiceHold
-        | S::Rescuing
-        | S::RescueWait
-        | S::Unrescuing
-        | S::Other(_) => false,
     }
 }
 

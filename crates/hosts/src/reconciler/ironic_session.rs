@@ -25,6 +25,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::index::HostIndex;
+use super::login_seats::LoginSeats;
 use super::refusals::Refusals;
 use super::served_by::ServedBy;
 use crate::facts::{NodeFreshness, OUTAGE_THRESHOLD, Outage, OutageKind};
@@ -69,6 +70,7 @@ struct Shared {
     /// Time of the last request per node whose effect only the feed shows.
     changed_at: Mutex<BTreeMap<NodeUuid, Monotonic>>,
     slots: Mutex<Slots<Key>>,
+    login_seats: LoginSeats,
     /// What the hosts in progress were woken for: the present outage, and its reason where the condition shows each.
     reported: Mutex<Option<String>>,
 }
@@ -121,6 +123,7 @@ impl IronicSession {
             has_begun: AtomicBool::new(false),
             changed_at: Mutex::default(),
             slots: Mutex::new(slots),
+            login_seats: LoginSeats::default(),
             reported: Mutex::default(),
         }))
     }
@@ -300,6 +303,10 @@ impl IronicSession {
         self.0.changed_at.lock().insert(uuid.clone(), self.0.clock.monotonic());
         self.0.feed.poll_soon();
         response
+    }
+
+    pub(super) fn login_seats(&self) -> &LoginSeats {
+        &self.0.login_seats
     }
 
     pub(super) fn request_slot(&self, host: &Key) -> SlotState {

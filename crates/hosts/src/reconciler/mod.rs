@@ -27,6 +27,7 @@ mod index;
 mod ironic_gauges;
 mod ironic_session;
 mod lists;
+mod login_seats;
 mod login_tries;
 mod machines;
 mod metrics;

@@ -18,7 +18,7 @@ use metal3_runtime::work::Fault;
 use metal3_runtime::write::{Mode, Writer};
 
 use super::caches::Caches;
-use super::ironic_session::chosen;
+use super::ironic_session::{IronicSession, chosen};
 use super::observations::{Observations, ObservedSecret, TriedLogin};
 use super::sessions::Sessions;
 use crate::facts::{FoundNode, LoginAnswer, NodeFreshness, Read, Refused};
@@ -289,19 +289,29 @@ impl Observer {
             Mode::ObserveOnly => LoginAnswer::Unknown,
             Mode::Perform => {
                 let ironic = chosen(observed.ironic.as_ref()).ok()?;
-                let call = state::boot_device(&NodeRef::Uuid(node.uuid.clone()));
-                let answer = ironic.read(observed.send_permit.as_ref(), &call).await;
-                if let Err(error) = &answer {
-                    let why = public_text(&error.to_string());
-                    tracing::debug!(node = %node.uuid, why, "the login of the BMC was tried without success");
-                }
-                LoginAnswer::of(&answer)
+                self.read_boot_device(ironic, node, observed).await
             }
         };
         Some(TriedLogin {
             version: observed.tried_login().to_owned(),
             answer,
         })
+    }
+
+    async fn read_boot_device(&self, ironic: &IronicSession, node: &Node, observed: &Observations) -> LoginAnswer {
+        let Some(seat) = ironic.login_seats().take(self.clock.monotonic()) else {
+            return LoginAnswer::Unknown;
+        };
+        let call = state::boot_device(&NodeRef::Uuid(node.uuid.clone()));
+        let answer = ironic.read(observed.send_permit.as_ref(), &call).await;
+        if !matches!(answer, Err(Error::Timeout { .. })) {
+            ironic.login_seats().leave(&seat);
+        }
+        if let Err(error) = &answer {
+            let why = public_text(&error.to_string());
+            tracing::debug!(node = %node.uuid, why, "the login of the BMC was tried without success");
+        }
+        LoginAnswer::of(&answer)
     }
 
     async fn secret(&self, which: Read, observed: &mut Observations, host: &Key) -> Result<(), Fault> {

@@ -63,6 +63,11 @@ fn rows() -> Vec<(&'static str, Fixture, String)> {
         ),
         ("refused", answered(refused()), refusal.clone()),
         (
+            "it cannot be asked",
+            answered(LoginAnswer::Unsupported),
+            says("writes the status, settled"),
+        ),
+        (
             "refused, and recorded",
             written().status(failing(REFUSED)),
             says("waits for a time"),
