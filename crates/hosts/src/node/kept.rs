@@ -10,6 +10,7 @@ use metal3_ironic::model::node::Node;
 use serde_json::{Map, Value, json};
 
 use super::changes::{Comparison, RecordMap};
+use crate::claims::bond::promises_cleaning;
 
 /// The property of a node with the hints of what Ironic skips.
 pub(super) const SKIPPED: &str = "skip_block_devices";
@@ -145,6 +146,14 @@ pub(crate) fn require_protected(host: &BareMetalHost) -> Result<(), String> {
     if asked(host).is_empty() {
         return Ok(());
     }
+    if promises_cleaning(host) {
+        // What a tenant leaves on such a disk would be given to the next one.
+        return Err(
+            "a HostClaim has this host, whose machine is to be cleaned for the next one, and spec.cleaning.keepDisks keeps disks; remove \
+             spec.cleaning.keepDisks, which lets all disks be erased"
+                .to_owned(),
+        );
+    }
     if host.spec.raid.is_some() {
         return Err(
             "spec.raid makes volumes by erasing disks, and spec.cleaning.keepDisks keeps some; remove one of both"
@@ -154,8 +163,8 @@ pub(crate) fn require_protected(host: &BareMetalHost) -> Result<(), String> {
     let disks = found(host);
     if disks.is_empty() {
         return Err(
-            "spec.cleaning.keepDisks keeps disks, and those of this machine are not known; have it inspected by its agent, or remove \
-             spec.cleaning.keepDisks"
+            "spec.cleaning.keepDisks keeps disks, and those of this machine are not known. A free host is inspected by its agent; \
+             otherwise set spec.automatedCleaningMode to disabled, as all disks are erased without spec.cleaning.keepDisks"
                 .to_owned(),
         );
     }

@@ -7,20 +7,22 @@ use metal3_api::meta::{Condition, ConditionStatus, Time};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, Storage};
 use metal3_domain::uri::public_text;
 use metal3_ironic::calls::provision::Transition;
+use metal3_ironic::model::node::Node;
 use metal3_runtime::condition::{ConditionBuilder, Severity, set_condition};
 use metal3_runtime::work::Next;
 
 use crate::action::{Impact, Request};
 use crate::names::{CLEANING_PLAN, reason};
-use crate::node::{is_cleaned, kept};
+use crate::node::cleaning::is_kept_disk_postponed;
+use crate::node::{is_cleaned, kept, raid};
 use crate::plan::error::Failure;
 use crate::plan::error::kind_in;
 use crate::plan::planner::{Decision, PlanResult, Planner};
 
 /// Sets the condition, or removes it.
 // differs: `host-cleaning`. The Go manager has no such field, and cleans all disks.
-pub(crate) fn renew(host: &mut BareMetalHost, now: Time) {
-    let wanted = condition(host, now);
+pub(crate) fn renew(host: &mut BareMetalHost, node: Option<&Node>, now: Time) {
+    let wanted = condition(host, node, now);
     let conditions = &mut host.status.conditions;
     if let Some(condition) = wanted {
         set_condition(conditions, condition);
@@ -29,10 +31,10 @@ pub(crate) fn renew(host: &mut BareMetalHost, now: Time) {
     }
 }
 
-fn condition(host: &BareMetalHost, now: Time) -> Option<Condition> {
+fn condition(host: &BareMetalHost, node: Option<&Node>, now: Time) -> Option<Condition> {
     host.spec.cleaning.as_ref()?;
     let generation = host.metadata.generation;
-    if let Err(problem) = kept::require_protected(host) {
+    if let Err(problem) = kept::require_protected(host).and_then(|()| require_known(host, node)) {
         let why = reason::DISKS_NOT_PROTECTED;
         let statement = ConditionBuilder::mark_false(CLEANING_PLAN, why, Severity::Error, public_text(&problem));
         return Some(statement.standard(generation, now));
@@ -43,15 +45,30 @@ fn condition(host: &BareMetalHost, now: Time) -> Option<Condition> {
     Some(condition)
 }
 
+/// Requires that what Ironic does with the node now spares the disks that are kept.
+fn require_known(host: &BareMetalHost, node: Option<&Node>) -> Result<(), String> {
+    match node.filter(|node| is_kept_disk_postponed(host, node)) {
+        None => Ok(()),
+        Some(node) => Err(format!(
+            "Ironic takes no change of the node in state {}, so what it does now does not spare the disks that are kept since; the next              cleaning does",
+            node.provision_state
+        )),
+    }
+}
+
 /// What is erased and kept, in words.
 pub(crate) fn described(host: &BareMetalHost) -> String {
     planned(host).1
 }
 
 fn planned(host: &BareMetalHost) -> (metal3_runtime::reason::Reason, String) {
+    if raid::differ(host) {
+        let message = "making or removing the RAID volumes of the machine erases all its disks";
+        return (reason::ALL_DISKS_ERASED, message.to_owned());
+    }
     if !is_cleaned(host) {
         let why = if host.is_cleaned_first() {
-            "spec.cleaning.when is first, and the machine was deployed, or spec.automatedCleaningMode is disabled"
+            "spec.cleaning.when is first, and a deployment began before, or spec.automatedCleaningMode is disabled"
         } else {
             "spec.automatedCleaningMode is disabled"
         };
@@ -73,7 +90,7 @@ fn planned(host: &BareMetalHost) -> (metal3_runtime::reason::Reason, String) {
         return (reason::ALL_DISKS_ERASED, message);
     }
     let message = format!(
-        "the next cleaning by Ironic keeps {}, and arrays that it finds; it erases {}, and each disk that was added since the inspection",
+        "the next cleaning by Ironic keeps {}, and arrays that it finds with their disks; it erases {} otherwise, and each disk that was added since the inspection",
         list(&kept),
         list(&erased)
     );
@@ -108,7 +125,8 @@ pub(crate) fn require_chosen(planner: &Planner<'_>, request: &Request) -> PlanRe
     }
     // Its status is live, as the host is.
     let recorded = host.status.conditions.iter().find(|one| one.type_ == CLEANING_PLAN);
-    let wanted = condition(host, planner.facts.now);
+    let node = planner.facts.own_node().map(|(node, _)| node);
+    let wanted = condition(host, node, planner.facts.now);
     let said = |one: &Condition| {
         (
             one.status == ConditionStatus::True,
@@ -126,8 +144,8 @@ fn require_protected(planner: &Planner<'_>, request: &Request) -> PlanResult<()>
     let makes_volumes = request.is_cleaning() && !kept::asked(planner.host()).is_empty();
     let problem = match kept::require_protected(planner.host()) {
         Ok(()) if !makes_volumes => return Ok(()),
-        Ok(()) => "the RAID volumes of the machine are removed by erasing disks, and spec.cleaning.keepDisks keeps some; remove it until \
-                   the volumes are gone"
+        Ok(()) => "the RAID volumes of the machine are removed by erasing disks, and spec.cleaning.keepDisks keeps some; remove \
+                   spec.cleaning.keepDisks, which lets all disks be erased"
             .to_owned(),
         Err(problem) => problem,
     };

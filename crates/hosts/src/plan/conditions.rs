@@ -49,7 +49,7 @@ pub(crate) fn renew(planner: &mut Planner<'_>) {
     } else if !stays_withheld {
         status.conditions.retain(|condition| condition.type_ != HELD);
     }
-    cleaning_plan::renew(&mut planner.draft, now);
+    cleaning_plan::renew(&mut planner.draft, node, now);
     sort(&mut planner.draft.status.conditions);
 }
 

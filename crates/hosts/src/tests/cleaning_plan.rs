@@ -1,6 +1,7 @@
 //! Which disks are erased is recorded before an order erases, and no order erases or overwrites one that is kept.
 
 use metal3_api::meta::Condition;
+use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde_json::{Value, json};
 
 use super::fixture::{Fixture, at, requests};
@@ -49,7 +50,7 @@ fn order_that_erases_follows_a_written_condition_with_what_it_erases() {
         let (summary, reason) = outcome(&fixture);
         assert_eq!((summary.as_str(), reason.as_str()), ("replan", "DisksKept"), "{order}");
         let condition = plan_of(&fixture).unwrap();
-        let says = "keeps /dev/disk/by-path/p-2 (D2), and arrays that it finds; it erases /dev/disk/by-path/p-1 (D1), and each disk";
+        let says = "keeps /dev/disk/by-path/p-2 (D2), and arrays that it finds with their disks; it erases /dev/disk/by-path/p-1 (D1) otherwise";
         assert!(condition.message.contains(says), "{}", condition.message);
         let summary = fixture.performed().summary();
         assert!(summary.starts_with(&format!("requests {order}")), "{order}: {summary}");
@@ -85,6 +86,14 @@ fn node_learns_what_is_kept_before_an_order_erases() {
     assert_eq!(deploys.summary(), "requests abort, waits for the node");
     let old = deploys.with(|fixture| fixture.aborts_deployments = false);
     assert_eq!(old.summary(), "waits for the node");
+    // Too late for what cleans already, which the condition says.
+    let late = keeping(deprovisioning(), "cleaning").performed();
+    assert_eq!(plan_of(&late).unwrap().reason, "DisksKept");
+    let late = late.node_with("cleaning", busy("available")).live();
+    assert_eq!(
+        outcome(&late),
+        ("waits for the node".to_owned(), "DisksNotProtected".to_owned())
+    );
     for (to, expected) in [
         ("available", "requests abort, waits for the node"),
         // A cleaning with steps of this program erases nothing of a host that keeps disks.
@@ -243,4 +252,29 @@ fn what_is_erased_is_named_for_each_choice() {
         "{}",
         held.message
     );
+}
+
+/// Whatever `automatedCleaningMode` says.
+#[test]
+fn volumes_are_made_once_the_status_says_that_this_erases_all_disks() {
+    let volumes = json!({ "softwareRAIDVolumes": [{ "level": "1" }] });
+    let mut fixture = Fixture::new("preparing")
+        .with(|fixture| fixture.ports = Some(vec![port()]))
+        .spec(json!({ "cleaning": {}, "automatedCleaningMode": "disabled", "raid": volumes }))
+        .status(json!({ "hardware": { "storage": disks() } }))
+        .node_with("manageable", json!({ "automated_clean": false }))
+        .live();
+    for _ in 0..8 {
+        let planned = fixture.plan();
+        if requests(&planned).any(|one| matches!(one, Request::Provision(..))) {
+            let host: BareMetalHost = serde_json::from_value(fixture.host.clone()).unwrap();
+            let mut conditions = host.status.conditions.into_iter();
+            let condition = conditions.find(|one| one.type_ == CLEANING_PLAN).unwrap();
+            assert_eq!(condition.reason, "AllDisksErased");
+            assert!(condition.message.contains("RAID volumes"), "{}", condition.message);
+            return;
+        }
+        fixture = fixture.performed().with_changed_node().live();
+    }
+    panic!("no cleaning is ordered: {}", fixture.summary());
 }

@@ -1,5 +1,6 @@
 //! Which disks Ironic is asked to skip, and whether that protects them.
 
+use metal3_api::metal3::names::CLAIM_RECORD_ANNOTATION;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde_json::{Value, json};
 
@@ -175,4 +176,20 @@ fn recorded_root_device_must_be_another_disk_too() {
     assert!(kept::require_recorded_root(&host).is_err());
     host.status.provisioning.root_device_hints = None;
     assert!(kept::require_recorded_root(&host).is_err());
+}
+
+/// The next tenant would get what the former one left there.
+#[test]
+fn nothing_is_kept_from_the_cleaning_that_was_promised_to_a_claim() {
+    let record = (CLAIM_RECORD_ANNOTATION.to_owned(), "not readable".to_owned());
+    let claimed = |change: &Value| {
+        let mut host = keeping(change);
+        host.metadata.annotations = Some([record.clone()].into());
+        kept::require_protected(&host)
+    };
+    let consumer = json!({ "consumerRef": { "apiVersion": "metal3.io/v1alpha1", "kind": "HostClaim", "name": "c", "namespace": "t" } });
+    assert!(claimed(&consumer).unwrap_err().contains("HostClaim"));
+    assert_eq!(claimed(&json!({})), Ok(()), "anyone's text without a consumer");
+    let none = with(consumer, &json!({ "cleaning": { "keepDisks": [] } }));
+    assert_eq!(claimed(&none), Ok(()));
 }
