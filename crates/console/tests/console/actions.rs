@@ -1,15 +1,14 @@
 //! What pages change, with whose rights, and what is refused.
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use kube::api::{Patch, PatchParams};
-use metal3_console::{Console, Notice, Options};
+use metal3_console::{Console, Notice};
 use metal3_sim_cluster::Cluster;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::world::{Browser, cluster, console, create_host, hosts, open, reviewed, send, viewer};
+use crate::world::{Browser, cluster, console, create_host, hosts, open, options, reviewed, send, viewer};
 
 async fn host(cluster: &Cluster, name: &str) -> Value {
     let host = hosts(cluster, "default").get(name).await.unwrap();
@@ -239,16 +238,6 @@ async fn other_sites_and_hostile_bodies_change_nothing() {
     }
     assert_eq!(host(&cluster, "h").await["spec"]["online"], true);
     assert_eq!(send(console.address(), &sent).await.json()["done"], true);
-}
-
-fn options(is_read_only: bool) -> Options {
-    Options {
-        address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        namespace: None,
-        default_namespace: "default".to_owned(),
-        is_read_only,
-        lab: None,
-    }
 }
 
 /// The page of a host has each action with its words.

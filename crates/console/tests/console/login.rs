@@ -13,8 +13,8 @@ use http::header::AUTHORIZATION;
 use http::{Request, Response, StatusCode};
 use kube::api::{Api, ApiResource, DynamicObject, PostParams};
 use kube::core::GroupVersionKind;
+use metal3_console::Console;
 use metal3_console::login::{Kubeconfig, Source as _};
-use metal3_console::{Console, Options};
 use metal3_domain::clock::{Clock, SystemClock};
 use metal3_runtime::client::{Chosen, ClientFactory, Settings};
 use metal3_runtime::metrics::Metrics;
@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tower::{BoxError, ServiceExt as _, service_fn};
 
-use crate::world::{Browser, PATIENCE, cluster, console, create_host, create_namespace};
+use crate::world::{Browser, PATIENCE, cluster, console, create_host, create_namespace, options};
 
 /// The question who logs in.
 const REVIEW: &str = "/selfsubjectreviews";
@@ -111,13 +111,7 @@ impl World {
         };
         let logins = Arc::new(Kubeconfig::new(&chosen, requests));
         let client = logins.connect().await.unwrap();
-        let options = Options {
-            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            namespace: None,
-            default_namespace: "default".to_owned(),
-            is_read_only: false,
-            lab: None,
-        };
+        let options = options(false);
         Console::open_with((logins, client), clock, &options, |_| {})
             .await
             .unwrap()

@@ -128,13 +128,7 @@ pub(crate) async fn console(client: Client) -> Console {
 
 /// The same, of which nothing is known about the lists.
 pub(crate) async fn unlisted(client: Client) -> Console {
-    let options = Options {
-        address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        namespace: None,
-        default_namespace: "default".to_owned(),
-        is_read_only: false,
-        lab: None,
-    };
+    let options = options(false);
     open(client, &options, |_| {}).await
 }
 
@@ -297,5 +291,16 @@ impl Browser {
             }
         };
         tokio::time::timeout(PATIENCE, asked).await.unwrap()
+    }
+}
+
+/// A console on a free port of this machine.
+pub(crate) fn options(is_read_only: bool) -> Options {
+    Options {
+        address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+        namespace: None,
+        default_namespace: "default".to_owned(),
+        is_read_only,
+        lab: None,
     }
 }

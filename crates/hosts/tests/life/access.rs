@@ -6,33 +6,28 @@ use metal3_api::metal3::v1alpha1::{BareMetalHost, ProvisioningState as State};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use crate::env::{CONTROLLER_USER, Setup, TestEnv};
+use crate::env::{Setup, TestEnv};
 
-fn writes(env: &TestEnv) -> u64 {
-    env.cluster
-        .audit()
-        .of(CONTROLLER_USER, "patch", "baremetalhosts/status")
-}
-
-/// Only reads of nodes are refused, so that the change feed reports no outage. Each refused read was a failure of the host: after a day of them it waited for hours.
+/// Only reads of nodes are refused, so that the change feed reports no outage. Each refused read was a failure of the host: after a
+/// day of them it waited for hours.
 #[tokio::test(start_paused = true)]
 async fn host_is_registered_with_the_first_retry_after_the_login_of_ironic_is_repaired() {
     let env = TestEnv::new(Setup::default());
     env.interceptor.log().rejected = Some(("GET nodes/_", 401));
     env.host(1, json!({})).await;
     sleep(Duration::from_hours(1)).await;
-    let before = writes(&env);
+    let before = env.status_writes();
     sleep(Duration::from_hours(24)).await;
     // A retry every four to eight minutes.
-    let retries = writes(&env) - before;
+    let retries = env.status_writes() - before;
     assert!((180..=360).contains(&retries), "{retries}");
     let status = env.get(1).await.unwrap().status;
     assert!(status.error_message.contains("read node"), "{}", status.error_message);
     assert_eq!(status.error_count, 0, "the cause is not the host");
     env.interceptor.log().rejected = None;
-    let before = writes(&env);
+    let before = env.status_writes();
     env.until_state(1, "available").await;
-    assert_eq!(writes(&env) - before, 5, "the first retry succeeds");
+    assert_eq!(env.status_writes() - before, 5, "the first retry succeeds");
 }
 
 fn held(host: &BareMetalHost) -> Option<&str> {
@@ -66,9 +61,9 @@ async fn refused_login_is_no_failure_of_a_host() {
             "{before:?}: {:?}",
             began.elapsed()
         );
-        let hour = writes(&env);
+        let hour = env.status_writes();
         sleep(Duration::from_hours(1)).await;
-        assert_eq!(writes(&env), hour, "{before:?}");
+        assert_eq!(env.status_writes(), hour, "{before:?}");
         env.interceptor.log().refuses_login = false;
         env.until(1, "host that goes on", |host| {
             host.is_some_and(|host| held(host).is_none() && host.status.provisioning.state == State::Available)

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::cases::Case;
-use crate::env::{CONTROLLER_USER, Setup, TestEnv};
+use crate::env::{Setup, TestEnv};
 use crate::phases::{image, runs};
 
 const SYSTEM: &str = "/dev/sda";
@@ -204,10 +204,7 @@ async fn life(case: Case) -> (usize, u64) {
     assert!(!has_system(&env), "{case:?}");
     let is_said = orders.lock().iter().all(|(_, said)| said == "DisksKept");
     assert!(is_said, "{case:?}: {:?}", orders.lock());
-    let writes = env
-        .cluster
-        .audit()
-        .of(CONTROLLER_USER, "patch", "baremetalhosts/status");
+    let writes = env.status_writes();
     (env.interceptor.log().asked.len(), writes)
 }
 

@@ -315,6 +315,13 @@ impl TestEnv {
         api.delete(&name(number), &DeleteParams::default()).await.unwrap();
     }
 
+    /// How often the controller wrote the status of a host.
+    pub(crate) fn status_writes(&self) -> u64 {
+        self.cluster
+            .audit()
+            .of(CONTROLLER_USER, "patch", "baremetalhosts/status")
+    }
+
     pub(crate) async fn get(&self, number: u32) -> Option<BareMetalHost> {
         self.api::<BareMetalHost>().get_opt(&name(number)).await.unwrap()
     }

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use crate::cases::Case;
 use crate::disturbances::provisioned;
-use crate::env::{CONTROLLER_USER, PASSWORD, Setup, TestEnv, address, name};
+use crate::env::{PASSWORD, Setup, TestEnv, address, name};
 use crate::phases::{Phase, SOURCE, runs};
 
 /// The next passwords. No message may contain one.
@@ -99,16 +99,22 @@ fn orders(asked: &[String]) -> Vec<&String> {
         .collect()
 }
 
-fn status_writes(env: &TestEnv) -> u64 {
-    env.cluster
-        .audit()
-        .of(CONTROLLER_USER, "patch", "baremetalhosts/status")
+/// Waits for the report that the BMC is silent, which names both versions of the Secret.
+async fn until_silence_names(env: &TestEnv, versions: [&str; 2]) -> BareMetalHostStatus {
+    let is_silent = |host: Option<&BareMetalHost>| {
+        host.is_some_and(|host| host.status.error_message.starts_with("Ironic cannot reach the BMC"))
+    };
+    env.until(1, "power failure", is_silent).await;
+    let shown = status(env).await;
+    let message = &shown.error_message;
+    assert!(versions.iter().all(|version| message.contains(version)), "{message}");
+    shown
 }
 
 #[tokio::test(start_paused = true)]
 async fn changed_login_is_good_once_the_bmc_accepted_it() {
     let env = running().await;
-    let (before, asked, writes) = (counts(&env), env.interceptor.log().asked.len(), status_writes(&env));
+    let (before, asked, writes) = (counts(&env), env.interceptor.log().asked.len(), env.status_writes());
     drop(env.events());
     require(&env, SECOND);
     rotate(&env, SECOND).await;
@@ -116,7 +122,7 @@ async fn changed_login_is_good_once_the_bmc_accepted_it() {
     until_good(&env, &now).await;
     sleep(Duration::from_hours(12)).await;
     assert_eq!(asked_since(&env, asked), ["PATCH nodes/_", TRY]);
-    assert_eq!(status_writes(&env) - writes, 2, "tried, and good");
+    assert_eq!(env.status_writes() - writes, 2, "tried, and good");
     assert_eq!(counts(&env), before);
     let events = env.events();
     assert!(events.contains(&format!("version {now}")), "{events}");
@@ -126,9 +132,9 @@ async fn changed_login_is_good_once_the_bmc_accepted_it() {
 #[tokio::test(start_paused = true)]
 async fn host_without_another_login_is_never_tried() {
     let env = running().await;
-    let (asked, writes) = (env.interceptor.log().asked.len(), status_writes(&env));
+    let (asked, writes) = (env.interceptor.log().asked.len(), env.status_writes());
     sleep(Duration::from_hours(24)).await;
-    assert_eq!((asked_since(&env, asked), status_writes(&env)), (Vec::new(), writes));
+    assert_eq!((asked_since(&env, asked), env.status_writes()), (Vec::new(), writes));
     let log = env.interceptor.log();
     assert!(!log.asked.iter().any(|what| what == TRY), "{:?}", log.asked);
 }
@@ -181,10 +187,10 @@ async fn login_is_tried_again_without_another_change_of_the_secret() {
         require(&env, PASSWORD);
         sleep(Duration::from_hours(hours)).await;
         require(&env, SECOND);
-        let (asked, writes) = (env.interceptor.log().asked.len(), status_writes(&env));
+        let (asked, writes) = (env.interceptor.log().asked.len(), env.status_writes());
         until_good(&env, &version(&env).await).await;
         assert!(asked_since(&env, asked).len() <= 3, "{:?}", asked_since(&env, asked));
-        assert!(status_writes(&env) - writes <= 3);
+        assert!(env.status_writes() - writes <= 3);
     }
     sleep(Duration::from_hours(1)).await;
     let status = status(&env).await;
@@ -225,20 +231,11 @@ async fn silent_bmc_makes_no_login_bad_and_both_versions_are_named() {
     require(&env, SECOND);
     rotate(&env, SECOND).await;
     let now = version(&env).await;
-    let is_silent = |host: Option<&BareMetalHost>| {
-        host.is_some_and(|host| host.status.error_message.starts_with("Ironic cannot reach the BMC"))
-    };
-    env.until(1, "power failure", is_silent).await;
-    let shown = status(&env).await;
-    assert!(
-        shown.error_message.contains(&now) && shown.error_message.contains(&former),
-        "{}",
-        shown.error_message
-    );
+    let shown = until_silence_names(&env, [&now, &former]).await;
     assert_eq!(good(&shown), former);
-    let writes = status_writes(&env);
+    let writes = env.status_writes();
     sleep(Duration::from_hours(6)).await;
-    assert_eq!(status_writes(&env), writes);
+    assert_eq!(env.status_writes(), writes);
     env.set_faults(1, &[]);
     until_good(&env, &now).await;
     env.until(1, "provisioned host that runs", runs).await;
@@ -265,16 +262,7 @@ async fn ipmi_login_that_does_not_work_is_reported_by_the_power_failure() {
     let former = version(&env).await;
     rotate(&env, SECOND).await;
     let wrong = version(&env).await;
-    let is_silent = |host: Option<&BareMetalHost>| {
-        host.is_some_and(|host| host.status.error_message.starts_with("Ironic cannot reach the BMC"))
-    };
-    env.until(1, "power failure", is_silent).await;
-    let shown = status(&env).await;
-    assert!(
-        shown.error_message.contains(&wrong) && shown.error_message.contains(&former),
-        "{}",
-        shown.error_message
-    );
+    let shown = until_silence_names(&env, [&wrong, &former]).await;
     assert_eq!(
         (good(&shown), &shown.provisioning.state),
         (former.as_str(), &ProvisioningState::Available)
@@ -439,7 +427,7 @@ async fn story(case: Case) -> (usize, u64) {
         !format!("{host:?} {}", env.events()).contains("hunter2"),
         "{case:?}: a password is shown"
     );
-    (log.len(), status_writes(&env))
+    (log.len(), env.status_writes())
 }
 
 #[tokio::test(start_paused = true)]

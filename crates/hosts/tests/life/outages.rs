@@ -6,7 +6,7 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde_json::json;
 use tokio::time::sleep;
 
-use crate::env::{CONTROLLER_USER, Setup, TestEnv};
+use crate::env::{Setup, TestEnv};
 use crate::phases::Phase;
 
 fn held(host: Option<&BareMetalHost>) -> Option<(String, String)> {
@@ -24,11 +24,7 @@ async fn busy_host_reports_an_outage_once_and_an_idle_one_never() {
     env.host(2, json!({})).await;
     env.until_state(2, "inspecting").await;
     sleep(Duration::from_secs(20)).await;
-    let writes = || {
-        env.cluster
-            .audit()
-            .of(CONTROLLER_USER, "patch", "baremetalhosts/status")
-    };
+    let writes = || env.status_writes();
     let before = writes();
     env.ironic.restart(Duration::from_hours(3));
     sleep(Duration::from_mins(10)).await;

@@ -6,7 +6,7 @@ use metal3_sim_bmc::fault::Fault as MachineFault;
 use serde_json::{Value, json};
 
 use crate::cases::Case;
-use crate::env::{CONTROLLER_USER, Setup, TestEnv};
+use crate::env::{Setup, TestEnv};
 use crate::phases::{image, runs};
 
 const SET: &str = "PUT nodes/_/states/raid";
@@ -151,10 +151,7 @@ async fn life(case: Case) -> (usize, u64) {
     until_made(&env, &json!({ "softwareRAIDVolumes": [] })).await;
     assert_eq!(made(&env).await, [0; 0], "{case:?}");
     assert!(done(&env, CLEAN) <= 3, "{case:?}: {:#?}", env.interceptor.log().asked);
-    let writes = env
-        .cluster
-        .audit()
-        .of(CONTROLLER_USER, "patch", "baremetalhosts/status");
+    let writes = env.status_writes();
     (env.interceptor.log().asked.len(), writes)
 }
 

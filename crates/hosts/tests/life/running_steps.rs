@@ -6,7 +6,7 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde_json::json;
 use tokio::time::sleep;
 
-use crate::env::{CONTROLLER_USER, Setup, TestEnv};
+use crate::env::{Setup, TestEnv};
 use crate::phases::Phase;
 use crate::waits::Writes;
 
@@ -33,12 +33,6 @@ async fn shown(env: &TestEnv, phase: Phase) -> Vec<String> {
     messages
 }
 
-fn status_writes(env: &TestEnv) -> u64 {
-    env.cluster
-        .audit()
-        .of(CONTROLLER_USER, "patch", "baremetalhosts/status")
-}
-
 /// The messages of a deployment and of the cleaning after it, and the writes of the status.
 async fn life(is_asked: bool, step_time: Duration) -> (Vec<String>, u64) {
     let env = TestEnv::new(Setup::default());
@@ -50,11 +44,11 @@ async fn life(is_asked: bool, step_time: Duration) -> (Vec<String>, u64) {
             .await;
     }
     sleep(Duration::from_mins(1)).await;
-    let before = status_writes(&env);
+    let before = env.status_writes();
     let mut messages = shown(&env, Phase::Provision).await;
     messages.extend(shown(&env, Phase::Deprovision).await);
     messages.dedup();
-    (messages, status_writes(&env) - before)
+    (messages, env.status_writes() - before)
 }
 
 #[tokio::test(start_paused = true)]

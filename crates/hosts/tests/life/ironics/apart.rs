@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::{A, B, counts, held, host_in, ironic, node_in, recorded, two};
-use crate::env::{CONTROLLER_USER, Setup, TestEnv, name};
+use crate::env::{Setup, TestEnv, name};
 use crate::phases::{Phase, runs};
 
 const OF_A: [u32; 6] = [1, 2, 3, 4, 5, 6];
@@ -151,12 +151,7 @@ async fn hosts_of_an_ironic_that_lost_its_database_are_adopted_and_others_get_no
     }
     sleep(Duration::from_mins(10)).await;
     let machines = of_both.map(|(number, ironic)| counts(&env, ironic, number));
-    let (asked, writes) = (
-        env.interceptor.log().asked.len(),
-        env.cluster
-            .audit()
-            .of(CONTROLLER_USER, "patch", "baremetalhosts/status"),
-    );
+    let (asked, writes) = (env.interceptor.log().asked.len(), env.status_writes());
     ironic(&env, B).lose_database();
     sleep(Duration::from_hours(1)).await;
     for (number, ironic) in of_both {
@@ -174,11 +169,6 @@ async fn hosts_of_an_ironic_that_lost_its_database_are_adopted_and_others_get_no
         "{:?}",
         env.interceptor.log().asked
     );
-    assert!(
-        env.cluster
-            .audit()
-            .of(CONTROLLER_USER, "patch", "baremetalhosts/status")
-            > writes
-    );
+    assert!(env.status_writes() > writes);
     assert!(node_in(&env, A, 11).await.is_none() && node_in(&env, B, 1).await.is_none());
 }
