@@ -123,6 +123,16 @@ fn none(violations: Vec<String>, figures: String) -> Proof {
     Ok(figures)
 }
 
+/// What each process writes, whether it leads or not.
+const BEFORE_LEADING: [&str; 6] = [
+    "leases",
+    "events",
+    "secrets",
+    "customresourcedefinitions",
+    "validatingwebhookconfigurations",
+    "mutatingwebhookconfigurations",
+];
+
 impl Turn {
     /// The version of an object at a mark, if it exists.
     fn at(&self, versions: &[Version], mark: usize) -> Option<Value> {
@@ -277,7 +287,8 @@ impl Turn {
         none(violations, String::new())
     }
 
-    /// In the order of the log. A manager that elects no leader leads from its first write. Leases and Events may come late.
+    /// In the order of the log. A manager that elects no leader leads from its first write. Leases and Events may come late, and a
+    /// process that does not lead yet writes its certificates only.
     fn one_leader(&self) -> Proof {
         let [_, after] = &self.writes;
         let is_new = |one: &&Write| one.is_ours() == (self.to == Family::Ours);
@@ -292,8 +303,15 @@ impl Turn {
             judged = judged.saturating_add(1);
             let late = writes.iter().skip(led).filter(|one| !is_new(one));
             let late = late.filter(|one| !["leases", "events"].contains(&one.resource.as_str()));
-            violations
-                .extend(late.map(|one| format!("{}: {} {} {}", product.deployment, one.verb, one.resource, one.name)));
+            let early = writes
+                .iter()
+                .take(elected.unwrap_or_default())
+                .filter(|one| is_new(one));
+            let early = early.filter(|one| !BEFORE_LEADING.contains(&one.resource.as_str()));
+            violations.extend(
+                late.chain(early)
+                    .map(|one| format!("{}: {} {} {}", product.deployment, one.verb, one.resource, one.name)),
+            );
         }
         if judged == 0 {
             violations.push("no write of a new manager is in the log".to_owned());

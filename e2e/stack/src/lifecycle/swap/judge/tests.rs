@@ -69,7 +69,7 @@ type Violation = (&'static str, Box<dyn Fn(&mut Turn)>);
 fn each_invariant_has_a_violation() {
     let [hosts, addresses, _] = products(&GoRelease::for_test());
     let (user, of_addresses) = (hosts.user(), addresses.user());
-    let table: [Violation; 40] = [
+    let table: [Violation; 41] = [
         ("no_product", Box::new(|turn| turn.gaps[1].1 = None)),
         ("no_product", Box::new(|turn| turn.gaps[2].1 = Some(20_001))),
         ("leases_cost", Box::new(|turn| turn.leases.clear())),
@@ -195,6 +195,11 @@ fn each_invariant_has_a_violation() {
                 turn.writes[1][0].at = 86_399_000;
                 turn.writes[1].push(write(user, "manager/v0", 7));
             }),
+        ),
+        // A new one that does not lead yet.
+        (
+            "no_old_manager",
+            Box::new(move |turn| turn.writes[1].insert(0, write(user, "capm3/v1", 7))),
         ),
         // A manager that elects no leader leads from its first write.
         (
