@@ -204,11 +204,11 @@ fn after_an_outage_every_key_is_enqueued_and_listed_once() {
     fixture.failing = true;
     fixture.run(Duration::from_secs(120));
     assert!(fixture.tracker.last_error().is_some());
-    // At 10 s, then after 1, 2, 4, 8, 16, 32 seconds: the next one is due at 133 s.
-    assert_eq!(fixture.failed, 7);
+    // At 10 s, then after 1, 2 and 4 seconds and each 8: at 17, 25 and so on up to 121 s.
+    assert_eq!(fixture.failed, 17);
     (fixture.failing, fixture.resyncs) = (false, 0);
     fixture.reset_counts();
-    fixture.run(Duration::from_secs(61));
+    fixture.run(Duration::from_secs(9));
     assert_eq!((fixture.resyncs, fixture.full_requested), (1, 1));
     assert!(fixture.tracker.last_error().is_none());
 }
@@ -353,7 +353,7 @@ fn a_new_destination_ends_the_pause_after_failures() {
         tracker.failed(now, timeout());
     }
     tracker.poll_soon(now);
-    assert_eq!(tracker.next(now), Step::Wait(Duration::from_secs(60)));
+    assert_eq!(tracker.next(now), Step::Wait(Duration::from_secs(8)));
     tracker.destination_changed(now);
     assert!(matches!(tracker.next(now), Step::Fetch(_)));
 }
@@ -405,8 +405,8 @@ proptest! {
                 Action::Fail => { fixture.tracker.failed(fixture.now(), timeout()); }
             }
         }
-        // The pause after failures is a minute at most; after it the feed has no error.
-        for _ in 0..70 {
+        // The pause after failures is eight seconds at most; after it the feed has no error.
+        for _ in 0..10 {
             if fixture.tracker.last_error().is_some() {
                 fixture.run(Duration::from_secs(1));
             }

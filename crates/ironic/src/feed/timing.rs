@@ -24,15 +24,18 @@ pub(super) const MOST_PAGES: u32 = 10;
 
 /// The first pause after a failure; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// The longest pause: how late a recovery is noticed.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// The longest pause: how late a recovery is noticed. Each attempt is one small request.
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+/// The longest pause while Ironic refuses this program, which a person ends: each attempt is a failed login, which may lock an account.
+const LONGEST_PAUSE_OF_REFUSED: Duration = Duration::from_secs(60);
 /// This many failures in a row are an outage, after which everything is reconciled.
 pub(super) const OUTAGE: u32 = 2;
 
 /// The pause after this many failures in a row.
-pub(super) fn pause(failures: u32) -> Duration {
+pub(super) fn pause(failures: u32, is_refused: bool) -> Duration {
     let doubled = 2u32.saturating_pow(failures.saturating_sub(1));
-    FIRST_PAUSE.saturating_mul(doubled).min(LONGEST_PAUSE)
+    let longest = if is_refused { LONGEST_PAUSE_OF_REFUSED } else { LONGEST_PAUSE };
+    FIRST_PAUSE.saturating_mul(doubled).min(longest)
 }
 
 #[cfg(test)]
@@ -40,9 +43,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_up_to_a_minute() {
-        let seconds: Vec<u64> = (1..9).map(|failures| pause(failures).as_secs()).collect();
-        assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 60, 60]);
-        assert_eq!(pause(u32::MAX).as_secs(), 60);
+    fn pauses_double_up_to_eight_seconds_or_a_minute_where_this_program_is_refused() {
+        let seconds = |is_refused| (1..9).map(move |failures| pause(failures, is_refused).as_secs());
+        assert!(seconds(false).eq([1, 2, 4, 8, 8, 8, 8, 8]));
+        assert!(seconds(true).eq([1, 2, 4, 8, 16, 32, 60, 60]));
+        assert_eq!(pause(u32::MAX, false).as_secs(), 8);
+        assert_eq!(pause(u32::MAX, true).as_secs(), 60);
     }
 }
