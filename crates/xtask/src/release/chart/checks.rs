@@ -1,4 +1,5 @@
-//! What the chart of the program compares with the cluster before Helm writes anything.
+//! What the chart of the program compares before Helm writes anything: values with each other, where a schema cannot, and with the
+//! cluster.
 //!
 //! `lookup` finds nothing where Helm only renders, so then nothing is compared. A kind that is missing is no error here: the
 //! program waits for it and names it.
@@ -16,6 +17,16 @@ pub(super) const FILE: &str = "checks.yaml";
 /// An upgrade for a namespace that is missing would fail after the roles of the cluster were narrowed to it. A definition is
 /// converted by the Service, and with the certificate, that its own chart names.
 const TEXT: &str = r#"{{- $namespace := .Release.Namespace }}
+{{- with .Values.ironic }}
+{{- if and $.Values.products.hosts .password .ca (eq .credentialsSecret .caSecret) }}
+{{- fail "ironic.credentialsSecret and ironic.caSecret have one name: two Secrets are made" }}
+{{- end }}
+{{- $names := list }}
+{{- range .further }}
+{{- if has .name $names }}{{ fail (printf "ironic.further: two have the name %s" .name) }}{{ end }}
+{{- $names = append $names .name }}
+{{- end }}
+{{- end }}
 {{- $watched := .Values.watchNamespace }}
 {{- if and $watched (ne $watched $namespace) (lookup "v1" "Namespace" "" "kube-system") }}
 {{- if not (lookup "v1" "Namespace" "" $watched) }}

@@ -1,10 +1,11 @@
 //! The values of the charts, with their defaults, schemas and descriptions.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::schemas::{
-    DECIDED, NAME, OPTIONAL_NAME, OPTIONAL_NAMESPACE, further, peers, resources, settings, toleration,
+    NAME, OPTIONAL_NAME, OPTIONAL_NAMESPACE, decided, further, peers, resources, settings, toleration,
 };
+use super::slots::CHECKSUM;
 use crate::release::install::metrics_from;
 
 /// A value of the chart.
@@ -78,7 +79,7 @@ pub(super) fn of_definitions() -> Vec<Row> {
 
 /// The values of the chart of the program. Those of the Pod are read from the Deployment of the components.
 pub(super) fn of_program(deployment: &Value) -> Vec<Row> {
-    let pods = [of_pod(deployment), of_schedule(deployment), of_members()]
+    let pods = [of_pod(deployment), of_schedule(deployment), of_members(deployment)]
         .into_iter()
         .flatten();
     let groups = [
@@ -115,7 +116,7 @@ fn scope() -> Vec<Row> {
         row(
             "extraArgs",
             json!([]),
-            json!({ "type": "array", "items": { "type": "string", "pattern": "^--", "not": { "pattern": DECIDED } } }),
+            json!({ "type": "array", "items": { "type": "string", "pattern": "^--", "not": { "pattern": decided() } } }),
             "more flags of docs/flags.md, other than those that values and objects of the chart decide",
         ),
         row(
@@ -138,7 +139,7 @@ fn of_pod(deployment: &Value) -> Vec<Row> {
         row(
             "image",
             "".into(),
-            json!({ "type": "string", "pattern": r"^\S*$" }),
+            json!({ "type": "string", "pattern": r"^[^\s@]*(@sha256:[0-9a-f]{64})?$" }),
             "another image, with a tag or a digest; empty for that of the chart, which each release changes",
         ),
         row(
@@ -167,7 +168,7 @@ fn of_schedule(deployment: &Value) -> Vec<Row> {
         row(
             "replicas",
             at("/spec/replicas"),
-            json!({ "type": "integer", "minimum": 0 }),
+            json!({ "type": "integer", "minimum": 0, "maximum": 99 }),
             "Pods; one leads and the others wait",
         ),
         row(
@@ -205,10 +206,21 @@ fn of_schedule(deployment: &Value) -> Vec<Row> {
 }
 
 /// More members of the Pods and their account.
-fn of_members() -> Vec<Row> {
+fn of_members(deployment: &Value) -> Vec<Row> {
+    let own = |member: &str| {
+        let members = deployment.pointer(&format!("/spec/template/metadata/{member}"));
+        let names = members.and_then(Value::as_object).into_iter().flat_map(Map::keys);
+        let names = names.map(String::as_str).chain([CHECKSUM]);
+        // Of two members of one name the later one counts.
+        json!({ "not": { "enum": names.collect::<Vec<_>>() } })
+    };
+    let further = |path, names: Value, about| {
+        let schema = json!({ "type": "object", "propertyNames": names, "additionalProperties": { "type": "string" } });
+        row(path, json!({}), schema, about)
+    };
     vec![
-        texts("podLabels", json!({}), "more labels of the Pods"),
-        texts("podAnnotations", json!({}), "more annotations of the Pods"),
+        further("podLabels", own("labels"), "more labels of the Pods"),
+        further("podAnnotations", own("annotations"), "more annotations of the Pods"),
         texts(
             "serviceAccountAnnotations",
             json!({}),
@@ -277,7 +289,7 @@ fn monitoring() -> Vec<Row> {
         switch(
             "serviceMonitor.enabled",
             false,
-            "a ServiceMonitor, its Service, and the role that its reader needs",
+            "a ServiceMonitor, its Service, and the role that its reader needs; Prometheus does not verify the certificate",
         ),
         texts(
             "serviceMonitor.labels",
@@ -287,7 +299,7 @@ fn monitoring() -> Vec<Row> {
         switch(
             "podMonitor.enabled",
             false,
-            "a PodMonitor and the role that its reader needs, instead of serviceMonitor",
+            "a PodMonitor and the role that its reader needs, instead of serviceMonitor; the certificate is not verified either",
         ),
         texts(
             "podMonitor.labels",
@@ -309,9 +321,10 @@ fn monitoring() -> Vec<Row> {
             json!({}),
             "labels by which your Prometheus finds it",
         ),
-        text(
+        row(
             "prometheusRule.runbooks",
-            "docs/",
+            "docs/".into(),
+            json!({ "type": "string", "pattern": r#"^[^\s"\\{}]*$"# }),
             "what stands before the path in links to runbooks: the URL of the folder docs",
         ),
         switch("dashboards.enabled", false, "a ConfigMap with dashboards for Grafana"),

@@ -1,6 +1,6 @@
 //! Schemas of values: what the API server or the program would refuse later is refused by Helm.
 
-use metal3_flags::VARIABLES;
+use metal3_flags::{Flag, Handling, TABLE, VARIABLES};
 use serde_json::{Value, json};
 
 /// A name of an object.
@@ -10,9 +10,29 @@ pub(super) const OPTIONAL_NAME: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0
 /// A namespace, or nothing.
 pub(super) const OPTIONAL_NAMESPACE: &str = "^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$";
 
-/// Flags with which the process would contradict its roles, ports, webhooks or replicas.
-pub(super) const DECIDED: &str =
-    "^--(controllers|namespace|leader-elect|webhook-port|diagnostics-address|webhook-certificates|observe-only)(=|$)";
+/// Flags with which the process would contradict its roles, ports, probes, monitors, webhooks or replicas.
+const DECIDED: [&str; 10] = [
+    "controllers",
+    "namespace",
+    "leader-elect",
+    "webhook-port",
+    "diagnostics-address",
+    "insecure-diagnostics",
+    "health-addr",
+    "webhook-certificates",
+    "webhook-cert-dir",
+    "observe-only",
+];
+
+/// A pattern of these flags, and of their aliases.
+pub(super) fn decided() -> String {
+    let alias_of = |flag: &Flag| match flag.handling {
+        Handling::Alias(other) if DECIDED.contains(&other) => Some(flag.name),
+        _ => None,
+    };
+    let names: Vec<&str> = DECIDED.into_iter().chain(TABLE.iter().filter_map(alias_of)).collect();
+    format!("^--({})([=[:space:]]|$)", names.join("|"))
+}
 
 /// The variables of the program that other values set.
 const VALUED: [&str; 5] = [
@@ -53,13 +73,17 @@ pub(super) fn resources() -> Value {
     })
 }
 
-/// Peers of a NetworkPolicy.
+/// Peers of a NetworkPolicy. A block of addresses has no selector next to it.
 pub(super) fn peers() -> Value {
+    let cidr = json!({ "type": "string", "pattern": "^[0-9a-fA-F:.]+/[0-9]{1,3}$" });
+    let block = json!({
+        "type": "object", "required": ["cidr"], "additionalProperties": false,
+        "properties": { "cidr": cidr, "except": { "type": "array", "items": cidr } },
+    });
     json!({ "type": "array", "items": {
         "type": "object", "minProperties": 1, "additionalProperties": false,
-        "properties": {
-            "ipBlock": { "type": "object" }, "namespaceSelector": { "type": "object" }, "podSelector": { "type": "object" },
-        },
+        "properties": { "ipBlock": block, "namespaceSelector": { "type": "object" }, "podSelector": { "type": "object" } },
+        "if": { "required": ["ipBlock"] }, "then": { "maxProperties": 1 },
     } })
 }
 
@@ -79,4 +103,21 @@ pub(super) fn further() -> Value {
             "credentialsSecret": secret, "caSecret": secret, "clientCertificateSecret": secret,
         },
     } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_decided_flag_is_one_of_the_program_and_its_aliases_are_decided_too() {
+        for name in DECIDED {
+            assert!(TABLE.iter().any(|flag| flag.name == name), "{name}");
+        }
+        let aliases = ["enable-leader-election", "metrics-addr"];
+        for alias in aliases {
+            assert!(decided().contains(&format!("|{alias}")), "{}", decided());
+        }
+        assert!(!decided().contains("bmh"), "{}", decided());
+    }
 }

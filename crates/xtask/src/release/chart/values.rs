@@ -90,7 +90,13 @@ fn rules(rows: &[Row]) -> Vec<Value> {
     let filled = json!({ "minLength": 1 });
     // An empty variable is off, too.
     let off: Vec<&str> = FALSE.into_iter().chain([""]).collect();
-    let login = |member: &str| json!({ "properties": { "ironic": { "properties": { member: filled } } } });
+    let login = |member: &str| json!({ "properties": { "ironic": { "required": [member], "properties": { member: filled } } } });
+    let plain = json!({ "pattern": "^http:" });
+    let of_further = json!({ "contains": {
+        "required": ["endpoint", "credentialsSecret"], "properties": { "endpoint": plain },
+    } });
+    let is_allowed =
+        json!({ "properties": { "extraArgs": { "contains": { "pattern": "^--allow-insecure-ironic(=true)?$" } } } });
     vec![
         json!({ "not": { "properties": {
             "observeOnly": { "const": true }, "certificates": { "const": "self-managed" },
@@ -100,8 +106,11 @@ fn rules(rows: &[Row]) -> Vec<Value> {
             "podMonitor": { "properties": { "enabled": { "const": true } } },
         } } }),
         json!({
-            "if": { "properties": { "ironic": { "required": ["endpoint"], "properties": { "endpoint": { "pattern": "^http:" } } } } },
-            "then": { "properties": { "extraArgs": { "contains": { "pattern": "^--allow-insecure-ironic(=true)?$" } } } },
+            "if": { "properties": { "ironic": { "anyOf": [
+                { "required": ["endpoint"], "properties": { "endpoint": plain } },
+                { "required": ["further"], "properties": { "further": of_further } },
+            ] } } },
+            "then": is_allowed,
         }),
         // A policy accepts no change of the two Secrets of switches, which have the names that a user gives them.
         json!({
