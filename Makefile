@@ -9,6 +9,11 @@ PARITY := cargo run --quiet --locked --bin parity --
 SCENARIOS := cargo run --quiet --locked --bin scenarios --
 export CACHE
 
+# Of a release some of these are the name of a tag, which may have characters that are commands for make or for a shell.
+TAGGED := RELEASE_TAG VERSION PLUGIN_URL SOURCE BUILDER REGISTRY MAIN
+COMMANDS := ` $$ " ' \ ; | & < > ( )
+$(foreach name,$(TAGGED),$(foreach character,$(COMMANDS),$(if $(findstring $(character),$(value $(name))),$(error $(name) has a character that is no part of a version, URL or branch: $(character)))))
+
 .PHONY: help
 help: ## list the commands
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-22s %s\n", $$1, $$2}'
@@ -181,6 +186,7 @@ LOADED = $(CHECKED)/loaded
 bundled-release: ARCHS = $(ARCH)
 bundled-release: IMAGES = $(BUNDLED_IMAGES)
 bundled-release: stack-tools program images
+	@rm -rf "$(BUNDLED)"
 	@image=$$($(XTASK) push $(BUNDLED_IMAGES) --registry "$(ELSEWHERE)" --only-name) && \
 	  $(XTASK) release "$(BUNDLED)" --image "$$image" >/dev/null && \
 	  $(XTASK) chart "$(BUNDLED)/charts" --image "$$image" >/dev/null && \
@@ -658,8 +664,8 @@ plugin-check: stack-tools images plugin ## have the real Krew read metal3.yaml, 
 CHECKED = $(or $(CARGO_TARGET_DIR),target)/checked
 
 .PHONY: sbom sums
-sbom: tools ## write the packages of the program as a CycloneDX document into RELEASE
-	@mkdir -p "$(RELEASE)" && $(XTASK) sbom "$(RELEASE)/sbom.cdx.json"
+sbom: tools ## write the packages of the programs in IMAGES as a CycloneDX document into RELEASE
+	@mkdir -p "$(RELEASE)" && $(XTASK) sbom "$(RELEASE)/sbom.cdx.json" --images "$(IMAGES)"
 sums: tools ## write SHA256SUMS of all files in RELEASE, for `sha256sum --check SHA256SUMS`
 	@$(XTASK) sums "$(RELEASE)"
 

@@ -1,5 +1,7 @@
 //! The workflows call targets of the Makefile and nothing else: what a runner does, a developer can do.
 
+use std::process::Command;
+
 use metal3_files::{documents, workspace};
 use serde_json::Value;
 
@@ -69,6 +71,32 @@ fn each_command_of_a_workflow_is_a_target_of_the_makefile() {
         for setting in settings {
             let has_command = setting.contains(['`', ';', '|', '&']) || setting.contains("$(");
             assert!(!has_command, "{file}: {command}");
+        }
+    }
+}
+
+#[test]
+fn tag_that_is_a_command_starts_no_release_and_is_an_error_of_make() {
+    let root = workspace::root().unwrap();
+    let workflow = documents::text(&root.join(".github/workflows/release.yml")).unwrap();
+    assert!(workflow.contains(r#"tags: ["v[0-9]+.[0-9]+.[0-9]+", "v[0-9]+.[0-9]+.[0-9]+-rc.[0-9]+"]"#));
+    let made = |name: &str, value: &str| {
+        let mut make = Command::new("make");
+        make.current_dir(&root)
+            .args(["--dry-run", "release-check"])
+            .env(name, value);
+        let output = make.output().unwrap();
+        (
+            output.status.success(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    assert!(made("RELEASE_TAG", "v1.15.0-rc.1").0);
+    for name in ["RELEASE_TAG", "VERSION", "PLUGIN_URL", "SOURCE", "BUILDER", "REGISTRY"] {
+        for value in ["v1.15.0$(shell id)", "v1.15.0\"`id`\"", "v1.15.0;id", "v1.15.0'"] {
+            let (is_accepted, said) = made(name, value);
+            let is_named = said.contains(&format!("{name} has a character"));
+            assert!(!is_accepted && is_named, "{name}={value}: {said}");
         }
     }
 }
