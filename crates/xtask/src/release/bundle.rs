@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::files::{files_below, relative};
 use crate::images::{Entry, Written, archive, fits, sha256};
 use crate::trust::installed::{self, Image};
-use crate::trust::sums;
+use crate::trust::{others, sums};
 
 /// Copies the images to a registry, and writes the files with their name there.
 const LOAD: &str = include_str!("load.sh");
@@ -16,16 +16,25 @@ const NAME: &str = "load.sh";
 const PROGRAM: u32 = 0o755;
 const FILE: u32 = 0o644;
 
-/// Writes the archive. A signed release with another file is refused: that may be a login of a user.
+/// Writes the archive. A file that is none of the release or of the images is refused: that may be a login of a user.
 pub(crate) fn run(release: &Path, images: &Path, file: &Path) -> Result<bool> {
-    if release.join(sums::FILE).exists() {
+    let is_signed = release.join(sums::FILE).exists();
+    if is_signed {
         sums::verify(release)?;
     }
     let written = Written::read(images)?;
     let script = script(&installed::only(&installed::of(release)?)?, &written)?;
+    if !is_signed {
+        let others = others(release, images)?;
+        ensure!(others.is_empty(), "{}: {}", release.display(), others.join("; "));
+    }
+    let of_images = written.files(images)?;
     let mut files: Vec<(String, Vec<u8>)> = vec![(NAME.to_owned(), script.into_bytes())];
-    for (folder, name) in [(release, "release"), (images, "images")] {
-        for path in files_below(folder)? {
+    for (folder, name, paths) in [
+        (release, "release", files_below(release)?),
+        (images, "images", of_images),
+    ] {
+        for path in paths {
             let content = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
             files.push((format!("{name}/{}", relative(&path, folder)?), content));
         }
@@ -151,6 +160,7 @@ mod tests {
             vec![
                 named("load.sh", &script),
                 named("release/all.yaml", content),
+                named("images/index.json", "{}"),
                 named(&long, ""),
             ]
         };
@@ -198,11 +208,71 @@ mod tests {
         let torn = left.filter(|name| name.to_string_lossy().starts_with("torn"));
         assert_eq!(torn.count(), 0, "a folder that is not whole stays");
         fs::remove_file(programs.join("sed")).unwrap();
+        for added in ["images/added", "release/SHA256SUMS.yaml", "release/f/SHA256SUMS.sig"] {
+            fs::create_dir_all(within.join("release/f")).unwrap();
+            fs::write(within.join(added), "a").unwrap();
+            let (is_done, said) = load("out");
+            let wanted = format!("SHA256SUMS does not name: ./{added}");
+            assert!(!is_done && said.contains(&wanted), "{added}: {said}");
+            fs::remove_file(within.join(added)).unwrap();
+        }
         fs::write(within.join("release/all.yaml"), "b").unwrap();
         let (is_done, said) = load("out");
         assert!(!is_done && said.contains("release/all.yaml: FAILED"), "{said}");
         assert!(!within.join("out").exists());
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// The sums of the archive have no signature: those of the release, which have one, are compared, too.
+    #[test]
+    fn file_that_only_the_sums_of_the_archive_name_is_not_copied() {
+        let script = script(&installed("registry.example/a/b", "sha256:00ff"), &written()).unwrap();
+        let named = |name: &str, content: &str| (name.to_owned(), content.as_bytes().to_vec());
+        let digest = sha256(b"a").replace("sha256:", "");
+        let files = vec![
+            named(NAME, &script),
+            named("release/all.yaml", "a"),
+            named("images/index.json", "{}"),
+            named("release/SHA256SUMS", &format!("{digest}  ./all.yaml\n")),
+            named("release/SHA256SUMS.sig", "signature"),
+            named("release/charts/a/templates/added.yaml", "b"),
+        ];
+        let folder = std::env::temp_dir().join(format!("bundle-added-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("one.tar"), bundle(files, "v1.2.3").unwrap()).unwrap();
+        succeed(Command::new("tar").current_dir(&folder).args(["-xf", "one.tar"])).unwrap();
+        let script = folder.join("metal3-rs-v1.2.3").join(NAME);
+        let output = Command::new("sh")
+            .arg(script)
+            .args(["127.0.0.1:1/x", "out"])
+            .current_dir(&folder)
+            .output();
+        let output = output.unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(!output.status.success());
+        assert!(
+            said.contains("SHA256SUMS does not name: ./charts/a/templates/added.yaml"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn name_that_is_none_in_a_registry_is_refused_before_anything_is_copied() {
+        let script = script(&installed("registry.example/a/b", "sha256:00ff"), &written()).unwrap();
+        for (name, why) in [
+            ("capm3", "names no registry"),
+            ("metal3/capm3", "names no registry"),
+            ("registry.example", "names no image"),
+            ("registry.example/a&b", "is no name"),
+            ("registry.example/a|b", "is no name"),
+            ("registry.example/a:v1", "has a tag"),
+        ] {
+            let mut load = Command::new("sh");
+            let output = load.args(["-c", &script, NAME, name, "/nowhere/out"]).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(!output.status.success() && said.contains(why), "{name}: {said}");
+        }
     }
 
     #[test]
@@ -211,6 +281,7 @@ mod tests {
         let files = vec![
             (NAME.to_owned(), script.into_bytes()),
             ("release/all.yaml".to_owned(), Vec::new()),
+            ("images/index.json".to_owned(), Vec::new()),
         ];
         let folder = std::env::temp_dir().join(format!("bundle-tls-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();

@@ -14,31 +14,58 @@ case $2 in
   *) folder=$PWD/$2 ;;
 esac
 folder=${folder%/}
-here=$(cd "$(dirname "$0")" && pwd)
 image=IMAGE
 tag=TAG
 
-if [ -e "$folder" ]; then
-  echo "$folder exists: name a folder that is to be made" >&2
+refuse() {
+  echo "$*" >&2
   exit 1
+}
+# A name without a host is one of Docker Hub for skopeo, and the program writes no tag of the user.
+case ${name%%/*} in
+  *[.:]* | localhost) ;;
+  *) refuse "$name names no registry: give HOST/NAME, as registry.example/metal3/capm3" ;;
+esac
+case $name in
+  *[!][a-zA-Z0-9./:_-]*) refuse "$name is no name of an image" ;;
+  */*) ;;
+  *) refuse "$name names no image: give HOST/NAME, as registry.example/metal3/capm3" ;;
+esac
+case ${name##*/} in
+  *:*) refuse "$name has a tag: leave it out" ;;
+esac
+if [ -e "$folder" ]; then
+  refuse "$folder exists: name a folder that is to be made"
 fi
-(cd "$here" && sha256sum --check --quiet --strict SHA256SUMS)
-command -v skopeo >/dev/null || { echo "skopeo is missing: apt-get install -y skopeo" >&2; exit 1; }
+
+# The files of these folders are those that SHA256SUMS names, with these bytes, and no others.
+check() {
+  sha256sum --check --quiet --strict SHA256SUMS
+  found=$(find "$@" ! -type d ! -path ./SHA256SUMS ! -path ./SHA256SUMS.sig)
+  named=$(sed 's/^[^ ]*  //' SHA256SUMS)
+  other=$(printf '%s\n' "$found" "$named" | LC_ALL=C sort | uniq -u)
+  [ -z "$other" ] || refuse "SHA256SUMS does not name: $other"
+}
+# Relative paths: skopeo takes what stands after a colon for a tag.
+cd "$(dirname "$0")"
+check ./load.sh ./release ./images
+[ ! -e release/SHA256SUMS ] || (cd release && check .)
+command -v skopeo >/dev/null || refuse "skopeo is missing: apt-get install -y skopeo"
 
 case $name in
   # A registry on this machine usually has no certificate.
-  localhost:* | localhost/* | 127.0.0.1:*) verify=false ;;
+  localhost:* | localhost/* | 127.0.0.1:* | "[::1]:"*) verify=${TLS_VERIFY:-false} ;;
   *) verify=${TLS_VERIFY:-true} ;;
 esac
-skopeo copy --quiet --all --preserve-digests --dest-tls-verify=$verify "oci:$here/images:$tag" "docker://$name:$tag"
+skopeo copy --quiet --all --preserve-digests --dest-tls-verify=$verify "oci:images:$tag" "docker://$name:$tag"
 
 # Next to the folder until all files have the new name of the image.
 part=$(mktemp -d "$folder.XXXXXX")
 trap 'rm -rf -- "$part"' EXIT
-cp -R -- "$here/release" "$part/release"
+cp -R -- release "$part/release"
 # What would be another: the sums of the files before the change, and charts with the old name, whose folders have the new one.
 rm -f -- "$part"/release/SHA256SUMS* "$part"/release/charts/*.tgz
 find "$part/release" -type f -name '*.yaml' -exec sh -e -c '
-  for file; do sed "$0" "$file" > "$file.new"; mv -- "$file.new" "$file"; done' "s|$image|$name|g" {} +
+  for file; do sed "$0" "$file" > "$file.new"; mv -- "$file.new" "$file"; done' "s|$image@|$name@|g" {} +
 mv -- "$part/release" "$folder"
 echo "$name@DIGEST"
