@@ -189,6 +189,9 @@ enum Command {
     Sbom {
         /// The file
         path: PathBuf,
+        /// Folder of the images, whose compilers are named
+        #[arg(long)]
+        images: PathBuf,
     },
     /// Write the provenance and the checksums of a release, and sign them and the images
     Sign {
@@ -253,7 +256,7 @@ fn main() -> ExitCode {
         Command::PushCharts { folder, registry } => release::chart::push::run(&folder, &registry),
         Command::Release { folder, image } => release::run(&folder, &image),
         Command::ReleaseCheck { folder, images, wanted } => trust::ready(&folder, &images, &wanted),
-        Command::Sbom { path } => sbom::run(&path),
+        Command::Sbom { path, images } => sbom::run(&path, &images),
         Command::Sign {
             release,
             images,

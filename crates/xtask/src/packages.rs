@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use metal3_files::documents;
 use serde_json::Value;
 
 use crate::images::{RELEASED, triples};
@@ -101,19 +100,6 @@ pub(crate) fn folders(root: &Path) -> Result<BTreeMap<Package, Option<PathBuf>>>
     folders.context("cargo metadata names no packages")
 }
 
-/// The version of the compiler that `rust-toolchain.toml` names.
-pub(crate) fn compiler(root: &Path) -> Result<String> {
-    let text = documents::text(&root.join("rust-toolchain.toml"))?;
-    let version = channel(&text).context("rust-toolchain.toml names no channel")?;
-    Ok(version.to_owned())
-}
-
-fn channel(text: &str) -> Option<&str> {
-    let mut values = text.lines().filter_map(|line| line.split_once('='));
-    let (_, value) = values.find(|(name, _)| name.trim() == "channel")?;
-    Some(value.trim().trim_matches('"'))
-}
-
 fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
@@ -187,13 +173,5 @@ mod tests {
             );
             assert!(needed.contains(package) || package.0 == PROGRAM, "{package:?}");
         }
-    }
-
-    #[test]
-    fn compiler_is_the_one_of_the_toolchain() {
-        assert_eq!(channel("[toolchain]\nchannel = \"1.2.3\"\n"), Some("1.2.3"));
-        assert_eq!(channel("[toolchain]\n"), None);
-        let own = compiler(&workspace::root().unwrap()).unwrap();
-        assert!(own.starts_with("1."), "{own}");
     }
 }

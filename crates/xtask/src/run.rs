@@ -30,6 +30,24 @@ pub(crate) fn git(root: &Path, arguments: &[&str]) -> Result<String> {
     Ok(output.trim().to_owned())
 }
 
+/// The files of a checkout that differ from its commit, or that it does not have; empty if there are none. Only `.gitignore` hides a
+/// file: the settings of a user and of a clone may hide others from `git status`.
+pub(crate) fn changes(root: &Path) -> Result<String> {
+    let changed = git(root, &["diff", "--name-only", "--no-ext-diff", "HEAD"])?;
+    let mut others = vec!["ls-files", "--others"];
+    if root.join(".gitignore").is_file() {
+        others.extend(["--exclude-from", ".gitignore"]);
+    }
+    let others = git(root, &others)?;
+    // `h file`: git assumes that it is unchanged. `S file`: that it is not in the work tree.
+    let listed = git(root, &["ls-files", "-v"])?;
+    let assumed = listed.lines().filter_map(|line| line.split_once(' '));
+    let assumed = assumed.filter(|(tag, _)| *tag == "S" || tag.chars().all(char::is_lowercase));
+    let files = changed.lines().chain(others.lines());
+    let files: Vec<&str> = files.chain(assumed.map(|(_, path)| path)).collect();
+    Ok(files.join(", "))
+}
+
 /// A folder next to another. The name is longer, so that no part of the other name that looks like an ending is replaced.
 pub(crate) fn next_to(folder: &Path, word: &str) -> PathBuf {
     // The iterator leaves a slash at the end out.
@@ -41,7 +59,45 @@ pub(crate) fn next_to(folder: &Path, word: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+
+    #[test]
+    fn settings_of_git_hide_no_change() {
+        let root = std::env::temp_dir().join(format!("changes-{}", std::process::id()));
+        fs::create_dir_all(root.join(".cargo")).unwrap();
+        let run = |words: &[&str]| git(&root, words).unwrap();
+        run(&["init", "--quiet"]);
+        fs::write(root.join(".gitignore"), "/target\n").unwrap();
+        fs::write(root.join("main.rs"), "a").unwrap();
+        run(&["add", "."]);
+        let author = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
+        run(&[&author[..], &["commit", "--quiet", "--message", "a"]].concat());
+        let of = || changes(&root).unwrap();
+        let clean = of();
+        fs::create_dir_all(root.join("target")).unwrap();
+        fs::write(root.join("target/file"), "").unwrap();
+        let ignored = of();
+        run(&["config", "status.showUntrackedFiles", "no"]);
+        fs::write(root.join(".git/info/exclude"), ".cargo\n").unwrap();
+        fs::write(root.join(".cargo/config.toml"), "").unwrap();
+        let other = of();
+        fs::remove_file(root.join(".cargo/config.toml")).unwrap();
+        run(&["update-index", "--assume-unchanged", "main.rs"]);
+        let assumed = of();
+        run(&["update-index", "--no-assume-unchanged", "main.rs"]);
+        fs::write(root.join("main.rs"), "b").unwrap();
+        let changed = of();
+        run(&["add", "."]);
+        let staged = of();
+        fs::remove_dir_all(&root).unwrap();
+        let wanted = ["", "", ".cargo/config.toml", "main.rs", "main.rs", "main.rs"];
+        assert_eq!(
+            [clean, ignored, other, assumed, changed, staged],
+            wanted.map(str::to_owned)
+        );
+    }
 
     #[test]
     fn folder_next_to_another_has_its_whole_name() {

@@ -1,51 +1,77 @@
 //! `sbom`: what the released program is built from, in the form of CycloneDX.
 //!
-//! The list comes from `cargo tree` for the features and targets of the release, checksums from the lock file. It has no time and
-//! no random number: the same commit gives the same file. So the C library, which is that of the machine that links, has no version.
+//! The list comes from `cargo tree` for the features and targets of the release, checksums from the lock file, and the versions of
+//! the standard library from the images. It has no time and no random number: the same commit and compiler give the same file. The C
+//! library, which is that of the machine that links, has no version.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use metal3_files::{documents, workspace};
 use metal3_flags::version::version;
 use serde_json::{Value, json};
 
+use crate::images::Written;
 use crate::notices;
-use crate::packages::{PROGRAM, Package, Packages, compiler};
+use crate::packages::{PROGRAM, Package, Packages};
 
 /// What depends on everything: the file that is released.
 const FILE: &str = "capm3";
 
-/// Writes the document.
-pub(crate) fn run(path: &Path) -> Result<bool> {
+/// Writes the document for the images in a folder.
+pub(crate) fn run(path: &Path, images: &Path) -> Result<bool> {
     let root = workspace::root()?;
     let packages = Packages::released(&root)?;
     let checksums = checksums(&documents::text(&root.join("Cargo.lock"))?);
-    let document = document(&packages, &checksums, &linked(&compiler(&root)?));
+    let written = Written::read(images)?;
+    let compilers = compilers(&written.compiler);
+    ensure!(
+        !compilers.is_empty(),
+        "the images name no version of rustc: run `make images`"
+    );
+    let document = document(&packages, &checksums, &linked(&compilers));
     fs::write(path, format!("{document:#}\n")).with_context(|| format!("write {}", path.display()))?;
     println!("{}: {} packages", path.display(), packages.licences.len());
     Ok(true)
 }
 
-/// What the linker adds to the packages.
-fn linked(compiler: &str) -> Vec<Value> {
-    let component = |library: &notices::Library| {
+/// The versions of `rustc` in a text: each architecture may have another.
+fn compilers(text: &str) -> BTreeSet<&str> {
+    let named = text.split("rustc ").skip(1);
+    named.filter_map(|rest| rest.split_whitespace().next()).collect()
+}
+
+/// What the linker adds to the packages. What comes with a compiler is there once for each.
+fn linked(compilers: &BTreeSet<&str>) -> Vec<Value> {
+    let component = |library: &notices::Library, version: Option<&str>| {
+        let reference = match version.filter(|_| compilers.len() > 1) {
+            Some(version) => format!("{}-{version}", library.name),
+            None => library.name.to_owned(),
+        };
         let mut component = json!({
-            "type": "library", "bom-ref": library.name, "name": library.name,
+            "type": "library", "bom-ref": reference, "name": library.name,
             "licenses": [{ "expression": library.licence }], "description": library.about,
         });
-        if let (true, Value::Object(members)) = (library.is_of_compiler, &mut component) {
-            members.insert("version".to_owned(), compiler.into());
+        if let (Some(version), Value::Object(members)) = (version, &mut component) {
+            members.insert("version".to_owned(), version.into());
             members.insert(
                 "purl".to_owned(),
-                format!("pkg:generic/{}@{compiler}", library.name).into(),
+                format!("pkg:generic/{}@{version}", library.name).into(),
             );
         }
         component
     };
-    notices::LIBRARIES.iter().map(component).collect()
+    let mut components = Vec::new();
+    for library in &notices::LIBRARIES {
+        if library.is_of_compiler {
+            components.extend(compilers.iter().map(|version| component(library, Some(version))));
+        } else {
+            components.push(component(library, None));
+        }
+    }
+    components
 }
 
 /// The packages of the program for one target, in the form of `cargo auditable`, for the program itself.
@@ -177,8 +203,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_linked_is_listed_with_the_version_of_the_compiler() {
-        let linked = linked("1.2.3");
+    fn what_is_linked_is_listed_with_the_version_of_each_compiler() {
+        let two = compilers("amd64: rustc 1.2.3 (ab 2026), cc 1, arm64: rustc 1.3.0 (cd 2026), gcc 2");
+        let of_two = linked(&two);
+        let references: Vec<&Value> = of_two.iter().map(|library| &library["bom-ref"]).collect();
+        assert_eq!(references, ["rust-std-1.2.3", "rust-std-1.3.0", "glibc", "libgcc"]);
+        assert_eq!(of_two[1]["version"], "1.3.0");
+        assert!(compilers("gcc 2").is_empty());
+        let linked = linked(&compilers("rustc 1.2.3 (ab 2026), cc 1"));
         let names: Vec<&Value> = linked.iter().map(|library| &library["name"]).collect();
         assert_eq!(names, ["rust-std", "glibc", "libgcc"]);
         assert_eq!(linked[0]["version"], "1.2.3");
@@ -209,7 +241,7 @@ mod tests {
     #[test]
     fn graph_begins_with_the_program_and_names_listed_components_only() {
         let packages = packages("2cc v1.2.0|MIT\n");
-        let document = document(&packages, &checksums(LOCK), &linked("1.2.3"));
+        let document = document(&packages, &checksums(LOCK), &linked(&BTreeSet::from(["1.2.3"])));
         assert_eq!(
             document["dependencies"],
             json!([

@@ -34,7 +34,11 @@ pub(super) const OUTAGE: u32 = 2;
 /// The pause after this many failures in a row.
 pub(super) fn pause(failures: u32, is_refused: bool) -> Duration {
     let doubled = 2u32.saturating_pow(failures.saturating_sub(1));
-    let longest = if is_refused { LONGEST_PAUSE_OF_REFUSED } else { LONGEST_PAUSE };
+    let longest = if is_refused {
+        LONGEST_PAUSE_OF_REFUSED
+    } else {
+        LONGEST_PAUSE
+    };
     FIRST_PAUSE.saturating_mul(doubled).min(longest)
 }
 

@@ -182,7 +182,9 @@ impl ChangeTracker {
         self.failures = self.failures.saturating_add(1);
         let pause = timing::pause(self.failures, error.is_of_every_request());
         self.last_error = Some(error);
-        self.round = Round::Waiting { until: now.after(pause) };
+        self.round = Round::Waiting {
+            until: now.after(pause),
+        };
     }
 
     /// The cached node.

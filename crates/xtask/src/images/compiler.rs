@@ -74,10 +74,13 @@ impl Compiler {
         libraries.join("lib").is_dir()
     }
 
-    /// `rustc 1.95.0 (…)`.
-    pub(super) fn version(&self, root: &Path) -> Result<String> {
+    /// `rustc 1.95.0 (…), gcc 12.2.0`: this one, and the C compiler that links.
+    pub(super) fn version(&self, root: &Path, architecture: &Architecture) -> Result<String> {
         let printed = succeed(Command::new(&self.program).arg("--version").current_dir(root))?;
-        Ok(printed.trim().to_owned())
+        let linker = architecture.linker()?;
+        let of_linker = succeed(Command::new(linker).arg("--version"))?;
+        let of_linker = of_linker.lines().next().unwrap_or_default().trim();
+        Ok(format!("{}, {of_linker}", printed.trim()))
     }
 }
 

@@ -34,7 +34,9 @@ pub(super) const REVISION: &str = "org.opencontainers.image.revision";
 
 /// Where its source is.
 pub(super) const SOURCE: &str = "org.opencontainers.image.source";
-/// That of an image for this machine alone, like the registry of the manifests without `IMAGE`. It is not released.
+/// The compilers of its programs.
+pub(super) const COMPILER: &str = "metal3-rs/compiler";
+/// The source of an image for this machine alone, like the registry of the manifests without `IMAGE`. It is not released.
 pub(crate) const NO_SOURCE: &str = "https://localhost/metal3/capm3";
 
 /// What the annotations and labels of the images say.
@@ -46,6 +48,8 @@ pub(super) struct Facts {
     pub(super) revision: String,
     /// URL of the source.
     pub(super) source: String,
+    /// What compiled and linked the programs.
+    pub(super) compiler: String,
     /// Seconds since 1970: `SOURCE_DATE_EPOCH`, or the time of the commit.
     pub(super) created: u64,
 }
@@ -64,6 +68,7 @@ impl Facts {
             "org.opencontainers.image.licenses": LICENCES,
             REVISION: self.revision,
             SOURCE: self.source,
+            COMPILER: self.compiler,
             "org.opencontainers.image.title": TITLE,
             "org.opencontainers.image.version": self.version,
         }))

@@ -25,7 +25,7 @@ use metal3_flags::version::version;
 use self::compiler::Compiler;
 use self::layout::{Facts, Layout};
 use self::program::{Architecture, Build, architecture};
-use crate::run::{git, succeed};
+use crate::run::{changes, git, succeed};
 use crate::{notices, sbom};
 pub(crate) use layer::{Entry, archive, compressed, fits};
 pub(crate) use layout::{NO_SOURCE, sha256};
@@ -96,8 +96,11 @@ pub(crate) fn size(features: &[&str], compiled: &Compiled) -> Result<u64> {
 }
 
 /// The compilers of the images, one text: that of all architectures, or of each.
-pub(crate) fn compilers(root: &Path, architectures: &[String]) -> Result<String> {
-    let version = |name: &String| Compiler::of(root, architecture(name)?)?.version(root);
+fn compilers(root: &Path, architectures: &[String]) -> Result<String> {
+    let version = |name: &String| {
+        let architecture = architecture(name)?;
+        Compiler::of(root, architecture)?.version(root, architecture)
+    };
     let versions = architectures.iter().map(version).collect::<Result<Vec<_>>>()?;
     Ok(joined(architectures, &versions))
 }
@@ -135,7 +138,7 @@ pub(crate) fn run(folder: &Path, options: &Options) -> Result<bool> {
 pub(crate) fn check(folder: &Path, once: bool, options: &Options) -> Result<bool> {
     let root = workspace::root()?;
     ensure!(
-        once || git(&root, &["status", "--porcelain"])?.is_empty(),
+        once || changes(&root)?.is_empty(),
         "the checkout has changes that are not committed; a clone does not have them"
     );
     let Some(layout) = layout_of(&root, &root.join(&options.compiled.target), options)? else {
@@ -210,7 +213,7 @@ fn programs(build: &Build<'_>, names: &[String]) -> Result<Option<Vec<Program>>>
 /// Version, commit and time of a checkout.
 fn facts(root: &Path, options: &Options) -> Result<Facts> {
     let mut revision = git(root, &["rev-parse", "HEAD"])?;
-    if !git(root, &["status", "--porcelain"])?.is_empty() {
+    if !changes(root)?.is_empty() {
         revision.push_str("-dirty");
     }
     if options.compiled.profile != DIST {
@@ -229,6 +232,7 @@ fn facts(root: &Path, options: &Options) -> Result<Facts> {
             "" => layout::NO_SOURCE.to_owned(),
             source => source.to_owned(),
         },
+        compiler: compilers(root, &options.architectures)?,
         created,
     })
 }
@@ -239,6 +243,7 @@ pub(crate) fn stand_in(folder: &Path, text: &str) -> Result<()> {
         version: "v0.0.0".to_owned(),
         revision: text.to_owned(),
         source: layout::NO_SOURCE.to_owned(),
+        compiler: String::new(),
         created: 0,
     };
     let programs = [(architecture("amd64")?, text.as_bytes().to_vec())];

@@ -71,6 +71,16 @@ impl Architecture {
         }
     }
 
+    /// The C compiler, which also links.
+    pub(super) fn linker(&self) -> Result<&'static str> {
+        if self.is_native() {
+            return Ok("cc");
+        }
+        let (compiler, packages) = self.compiler;
+        tools::install(compiler, packages)?;
+        Ok(compiler)
+    }
+
     /// Whether this machine runs its executables without an emulator.
     pub(super) fn is_native(&self) -> bool {
         self.triple.starts_with(std::env::consts::ARCH)
@@ -126,16 +136,21 @@ impl Build<'_> {
             .arg(self.target)
             .current_dir(self.root)
             .env("RUSTC", &compiler.program)
+            .env("CARGO_INCREMENTAL", "0");
+        for (name, _) in std::env::vars_os() {
+            if name.to_str().is_some_and(decides_bytes) {
+                cargo.env_remove(name);
+            }
+        }
+        cargo
             .env("CARGO_ENCODED_RUSTFLAGS", self.flags(&compiler.sysroot, architecture))
-            .env("CARGO_INCREMENTAL", "0")
             // Debug information contains the folder of the checkout. Names of functions remain.
             .env("CARGO_PROFILE_DEV_DEBUG", "false");
         if !architecture.is_native() {
-            let (compiler, packages) = architecture.compiler;
-            tools::install(compiler, packages)?;
+            let linker = architecture.linker()?;
             let triple = architecture.triple.replace('-', "_");
-            cargo.env(format!("CC_{triple}"), compiler);
-            cargo.env(format!("CARGO_TARGET_{}_LINKER", triple.to_uppercase()), compiler);
+            cargo.env(format!("CC_{triple}"), linker);
+            cargo.env(format!("CARGO_TARGET_{}_LINKER", triple.to_uppercase()), linker);
         }
         let status = cargo.status().context("run cargo")?;
         ensure!(
@@ -184,6 +199,31 @@ impl Build<'_> {
     }
 }
 
+/// Whether a variable of the environment decides about the bytes of the program. The build reads none that the user has set.
+fn decides_bytes(name: &str) -> bool {
+    const BEGINNINGS: [&str; 9] = [
+        "CARGO_PROFILE_",
+        "CARGO_TARGET_",
+        "CARGO_BUILD_",
+        "CC_",
+        "CFLAGS",
+        "CXXFLAGS",
+        "AR_",
+        "TARGET_C",
+        "TARGET_AR",
+    ];
+    const NAMES: [&str; 7] = [
+        "CC",
+        "AR",
+        "ARFLAGS",
+        "RUSTFLAGS",
+        "CARGO_ENCODED_RUSTFLAGS",
+        "RUSTC_WRAPPER",
+        "RUSTC_WORKSPACE_WRAPPER",
+    ];
+    NAMES.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+}
+
 /// Reads a program, and checks that it is one of the architecture that needs no library.
 pub(super) fn read(path: &Path, architecture: &Architecture) -> Result<Vec<u8>> {
     let program = fs::read(path).with_context(|| format!("read {}", path.display()))?;
@@ -194,4 +234,37 @@ pub(super) fn read(path: &Path, architecture: &Architecture) -> Result<Vec<u8>> 
         _ => "is not an executable of",
     };
     bail!("{} {complaint} linux/{}", path.display(), architecture.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_a_user_for_compilers_do_not_reach_the_build() {
+        for name in [
+            "CC",
+            "CC_aarch64_unknown_linux_gnu",
+            "CFLAGS",
+            "CFLAGS_x86_64-unknown-linux-gnu",
+            "TARGET_CFLAGS",
+            "CARGO_PROFILE_DIST_LTO",
+            "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS",
+            "RUSTFLAGS",
+            "RUSTC_WRAPPER",
+        ] {
+            assert!(decides_bytes(name), "{name}");
+        }
+        for name in [
+            "PATH",
+            "HOME",
+            "CARGO_HOME",
+            "RUSTUP_HOME",
+            "CACHE",
+            "CAPM3_PATCH",
+            "CARGO_NET_OFFLINE",
+        ] {
+            assert!(!decides_bytes(name), "{name}");
+        }
+    }
 }

@@ -9,6 +9,7 @@ fn facts() -> Facts {
         version: "v1.2.3".to_owned(),
         revision: "0123abc".to_owned(),
         source: "https://example.org/source".to_owned(),
+        compiler: "rustc 1.2.3 (ab 2026), cc 1".to_owned(),
         created: 1_700_000_000,
     }
 }
@@ -147,8 +148,9 @@ fn the_index_names_an_image_for_each_architecture_and_the_version_is_the_tag() {
 }
 
 #[test]
-fn labels_and_annotations_name_source_revision_licence_version_and_time() {
+fn labels_and_annotations_name_source_revision_compiler_licence_version_and_time() {
     let wanted = json!({
+        "metal3-rs/compiler": "rustc 1.2.3 (ab 2026), cc 1",
         "org.opencontainers.image.created": "2023-11-14T22:13:20Z",
         "org.opencontainers.image.licenses": "Apache-2.0",
         "org.opencontainers.image.revision": "0123abc",
@@ -280,4 +282,23 @@ fn compiler_is_named_once_or_for_each_architecture() {
     for (versions, wanted) in [(["a", "a"], "a"), (["a", "b"], "amd64: a, arm64: b")] {
         assert_eq!(joined(&names, &versions.map(str::to_owned)), wanted);
     }
+}
+
+#[test]
+fn file_that_is_none_of_the_images_or_has_other_bytes_is_an_error() {
+    let folder = std::env::temp_dir().join(format!("images-files-{}", std::process::id()));
+    let layout = written(&facts());
+    write(&layout, &folder).unwrap();
+    let read = || Written::read(&folder).and_then(|written| written.files(&folder));
+    let all = read().map(|files| files.len());
+    fs::write(folder.join("login.json"), "a").unwrap();
+    let added = read().unwrap_err().to_string();
+    fs::remove_file(folder.join("login.json")).unwrap();
+    let largest = layout.files.iter().max_by_key(|(_, content)| content.len()).unwrap().0;
+    fs::write(folder.join(largest), "b").unwrap();
+    let changed = read().unwrap_err().to_string();
+    fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(all.unwrap(), layout.files.len());
+    assert!(added.contains("login.json is no file of the images"), "{added}");
+    assert!(changed.contains("has the digest"), "{changed}");
 }

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use metal3_files::documents;
 
 use crate::files::files_below;
-use crate::packages::{Package, Packages, compiler, folders};
+use crate::packages::{Package, Packages, folders};
 
 /// The name of the file.
 pub(crate) const FILE: &str = "NOTICES.txt";
@@ -36,7 +36,7 @@ pub(crate) const LIBRARIES: [Library; 3] = [
         name: "rust-std",
         licence: "MIT OR Apache-2.0",
         is_of_compiler: true,
-        about: "The standard library of the compiler that provenance.json names. Its source is the folder `library` of \
+        about: "The standard library of the compiler that the label metal3-rs/compiler of the image names. Its source is the folder `library` of \
                 https://github.com/rust-lang/rust at the tag of that version.",
         texts: &[include_str!("rust-std.txt")],
     },
@@ -79,12 +79,8 @@ pub(crate) fn of(root: &Path) -> Result<String> {
         texts: vec![own.clone()],
     }];
     notices.extend(of_packages(&Packages::released(root)?.licences, &folders(root)?, &own)?);
-    let compiler = compiler(root)?;
     notices.extend(LIBRARIES.iter().map(|library| Notice {
-        name: match library.is_of_compiler {
-            true => format!("{} {compiler}", library.name),
-            false => library.name.to_owned(),
-        },
+        name: library.name.to_owned(),
         licence: library.licence.to_owned(),
         about: library.about,
         texts: library.texts.iter().map(|text| (*text).to_owned()).collect(),

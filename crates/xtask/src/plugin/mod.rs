@@ -73,6 +73,19 @@ pub(crate) fn again(folder: &Path, images: &Path, from: &Path) -> Result<()> {
     write(folder, images, &options).map(drop)
 }
 
+/// The URL of the archives in a folder; `None` without the manifest.
+pub(crate) fn url(folder: &Path) -> Result<Option<String>> {
+    let path = folder.join(MANIFEST);
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let documents = documents::parse(&documents::text(&path)?, &path)?;
+    let mut uris = documents
+        .iter()
+        .filter_map(|document| document.value.pointer("/spec/platforms/0/uri"));
+    Ok(uris.find_map(Value::as_str).map(str::to_owned))
+}
+
 pub(crate) fn write(folder: &Path, images: &Path, options: &Options) -> Result<Vec<String>> {
     let (url, source) = (options.url.trim_end_matches('/'), options.source.as_str());
     ensure!(

@@ -24,7 +24,7 @@ use self::cosign::{Cosign, Kind};
 use self::provenance::Built;
 use crate::images::{Written, pushed, read_whole, require_unreleased};
 use crate::release::chart::push;
-use crate::run::git;
+use crate::run::changes;
 pub(crate) use check::{Options, run as check};
 pub(crate) use ready::run as ready;
 pub(crate) use sums::run as sums;
@@ -69,11 +69,16 @@ impl Release {
     }
 }
 
+/// The files of a folder that are not as this commit writes them for these images, in words.
+pub(crate) fn others(folder: &Path, images: &Path) -> Result<Vec<String>> {
+    ready::differing(folder, images, &installed::of(folder)?)
+}
+
 /// Signs a release of a clean checkout, and the image that its manifests install, which is that of the layout in `images`.
 pub(crate) fn sign(release: &Release, images: &Path, origin: &Origin) -> Result<bool> {
     let root = workspace::root()?;
     ensure!(
-        git(&root, &["status", "--porcelain"])?.is_empty(),
+        changes(&root)?.is_empty(),
         "the checkout has changes that are not committed: a provenance would name a commit without them"
     );
     ensure!(
@@ -84,6 +89,12 @@ pub(crate) fn sign(release: &Release, images: &Path, origin: &Origin) -> Result<
     installed.require_at(&release.registry)?;
     let (image, repository) = (installed.at(""), installed.repository(""));
     let written = Written::read(images)?;
+    ensure!(
+        origin.source == written.source,
+        "the images name the source {}, and SOURCE is {}: run `make images` with it",
+        written.source,
+        origin.source
+    );
     let layout = written.at(repository)?;
     ensure!(
         image == layout,
@@ -91,7 +102,7 @@ pub(crate) fn sign(release: &Release, images: &Path, origin: &Origin) -> Result<
     );
     require_unreleased(images, repository)?;
     push::require_unreleased(&release.folder.join(CHARTS), repository)?;
-    sign_files(release.cosign(), release, (&root, &written.architectures), origin)?;
+    sign_files(release.cosign(), release, (&root, &written.compiler), origin)?;
     pushed(images, repository)?;
     sign_image(release.cosign(), release, &image)?;
     println!("{image}: signed and attested");
@@ -99,10 +110,10 @@ pub(crate) fn sign(release: &Release, images: &Path, origin: &Origin) -> Result<
     Ok(true)
 }
 
-/// `built`: the checkout, and the architectures of the images.
-fn sign_files(cosign: Cosign<'_>, release: &Release, built: (&Path, &[String]), origin: &Origin) -> Result<()> {
-    let (root, architectures) = built;
-    let predicate = provenance::of(root, architectures, &origin.source, &origin.builder)?;
+/// `built`: the checkout, and the compilers of the images.
+fn sign_files(cosign: Cosign<'_>, release: &Release, built: (&Path, &str), origin: &Origin) -> Result<()> {
+    let (root, compiler) = built;
+    let predicate = provenance::of(root, compiler, &origin.source, &origin.builder)?;
     write(
         &release.folder.join(Kind::Provenance.file()),
         format!("{predicate:#}\n"),

@@ -10,11 +10,11 @@ use anyhow::{Context, Result, ensure};
 use metal3_flags::version::version;
 use serde_json::{Value, json};
 
-use crate::images::{compilers, sha256};
+use crate::images::sha256;
 use crate::run::git;
 
-/// The description of the build, which a reader of the predicate looks up.
-const BUILD_TYPE: &str = "docs/releasing.md#signatures";
+/// The description of the build in the source, which a reader of the predicate looks up at the commit.
+const BUILD_TYPE: &str = "docs/releasing.md";
 /// Files that decide which sources and which compiler are used.
 const PINS: [&str; 2] = ["Cargo.lock", "rust-toolchain.toml"];
 
@@ -65,8 +65,8 @@ impl Built {
     }
 }
 
-/// The predicate of a clean checkout, for images of these architectures.
-pub(super) fn of(root: &Path, architectures: &[String], source: &str, builder: &str) -> Result<Value> {
+/// The predicate of a clean checkout, for images of these compilers.
+pub(super) fn of(root: &Path, compiler: &str, source: &str, builder: &str) -> Result<Value> {
     let pin = |name: &str| -> Result<(String, String)> {
         let content = fs::read(root.join(name)).with_context(|| format!("read {name}"))?;
         Ok((
@@ -79,7 +79,7 @@ pub(super) fn of(root: &Path, architectures: &[String], source: &str, builder: &
         revision: git(root, &["rev-parse", "HEAD"])?,
         source: source.to_owned(),
         builder: builder.to_owned(),
-        compiler: compilers(root, architectures)?,
+        compiler: compiler.to_owned(),
         pins: PINS.into_iter().map(pin).collect::<Result<_>>()?,
     }))
 }
@@ -95,7 +95,7 @@ fn predicate(facts: &Facts) -> Value {
     dependencies.extend(pins);
     json!({
         "buildDefinition": {
-            "buildType": format!("{}/{BUILD_TYPE}", facts.source),
+            "buildType": format!("{}/blob/{}/{BUILD_TYPE}", facts.source, facts.revision),
             "externalParameters": { "version": facts.version, "source": facts.source },
             "internalParameters": { "compiler": facts.compiler },
             "resolvedDependencies": dependencies,
@@ -138,7 +138,7 @@ mod tests {
         for (at, wanted) in [
             (
                 "/buildDefinition/buildType",
-                "https://git.example/metal3/docs/releasing.md#signatures",
+                "https://git.example/metal3/blob/c0ffee/docs/releasing.md",
             ),
             ("/buildDefinition/externalParameters/version", "v1.15.0"),
             ("/buildDefinition/internalParameters/compiler", "rustc 1.95.0"),

@@ -18,7 +18,7 @@ use super::{CHARTS, sums};
 use crate::images::{NO_SOURCE, Written};
 use crate::release::chart::package;
 use crate::release::{self, chart, clusterctl};
-use crate::run::{git, next_to};
+use crate::run::{changes, git, next_to};
 use crate::{notices, plugin};
 
 /// The architectures of a release, in the order of the layout.
@@ -35,7 +35,7 @@ const NONE_YET: &str = "none yet";
 /// What is compared.
 #[derive(Clone, Debug, Default)]
 struct Facts {
-    /// Files of the checkout that differ from the commit, as git prints them.
+    /// Files of the checkout that differ from the commit.
     changed: String,
     /// The commit of the checkout.
     head: String,
@@ -58,6 +58,8 @@ struct Facts {
     has_notices: bool,
     /// Archives of the plugin that should be there, and that are.
     archives: (Vec<String>, Vec<String>),
+    /// Where Krew downloads an archive.
+    url: Option<String>,
     /// Files that are not as this commit writes them, in words.
     others: Vec<String>,
     /// Images in the manifests.
@@ -90,18 +92,19 @@ fn facts(folder: &Path, images: &Path, wanted: &str) -> Result<Facts> {
     let archives = written.architectures.iter().map(|one| plugin::name(&version(), one));
     let installed = installed::of(folder)?;
     Ok(Facts {
-        changed: git(&root, &["status", "--porcelain"])?,
+        changed: changes(&root)?,
         head: git(&root, &["rev-parse", "HEAD"])?,
         version: version(),
         wanted: wanted.to_owned(),
         changelog: documents::text(&root.join(CHANGES))?,
         parts: parts(folder)?,
         archives: (archives.collect(), plugin::archives(folder)?),
+        url: plugin::url(folder)?,
         packaged: package::written(&folder.join(CHARTS))
             .err()
             .map(|error| format!("{error:#}")),
         has_notices: fs::read_to_string(folder.join(notices::FILE)).ok() == Some(notices::of(&root)?),
-        others: others(folder, images, &installed)?,
+        others: differing(folder, images, &installed)?,
         installed,
         definitions: match &previous {
             Some(commit) => changed_definitions(&root, commit)?,
@@ -129,7 +132,10 @@ fn of_version(facts: &Facts) -> Vec<String> {
     let Facts { version, wanted, .. } = facts;
     let mut problems = Vec::new();
     if !facts.changed.is_empty() {
-        problems.push("the checkout has changes that are not committed".to_owned());
+        problems.push(format!(
+            "the checkout has changes that are not committed: {}",
+            facts.changed
+        ));
     }
     if version.ends_with("-dev") {
         problems.push(format!(
@@ -214,6 +220,16 @@ fn of_parts(facts: &Facts) -> Vec<String> {
             wanted.join(", ")
         ));
     }
+    if let Some(url) = facts
+        .url
+        .as_deref()
+        .filter(|url| !url.contains(&format!("/{version}/")))
+    {
+        problems.push(format!(
+            "{} downloads {url}, and the files of {version} are below another folder: set PLUGIN_URL to a URL with /{version}",
+            plugin::MANIFEST
+        ));
+    }
     let others = facts.others.iter();
     problems.extend(others.map(|other| format!("{other}: empty RELEASE and run `make release chart plugin`")));
     problems
@@ -292,7 +308,10 @@ fn commit(page: &str, start: &str) -> Result<Option<String>> {
 }
 
 fn changed_definitions(root: &Path, commit: &str) -> Result<Vec<String>> {
-    let changed = git(root, &["diff", "--name-only", commit, "--", DEFINITIONS])?;
+    let changed = git(
+        root,
+        &["diff", "--name-only", "--no-renames", commit, "--", DEFINITIONS],
+    )?;
     Ok(changed.lines().filter_map(definition).map(str::to_owned).collect())
 }
 
@@ -324,7 +343,7 @@ fn parts(folder: &Path) -> Result<BTreeMap<String, Vec<String>>> {
 
 /// Files that are not as this commit writes them for the image that they install. Those that `sbom` and `sign` write again are left out,
 /// and so are all where several images are installed: there is none to write them for.
-fn others(folder: &Path, images: &Path, installed: &Installed) -> Result<Vec<String>> {
+pub(super) fn differing(folder: &Path, images: &Path, installed: &Installed) -> Result<Vec<String>> {
     let mut named = installed.keys();
     let (Some(image), None) = (named.next(), named.next()) else {
         return Ok(Vec::new());

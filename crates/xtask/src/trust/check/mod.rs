@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use metal3_files::workspace;
+use metal3_flags::version::version;
 use serde_json::Value;
 
 use super::cosign::{Cosign, Kind};
@@ -151,17 +152,21 @@ impl<'a> Scene<'a> {
         plugin::run(
             &folder,
             &self.options.images,
-            &plugin::Options::at("https://archives.example/metal3"),
+            &plugin::Options::at(&format!("https://archives.example/{}", version())),
         )?;
-        sbom::run(&folder.join(Kind::Packages.file()))?;
+        sbom::run(&folder.join(Kind::Packages.file()), &self.options.images)?;
         let origin = Origin {
             source: "https://source.example/metal3".to_owned(),
             builder: "https://builder.example/check".to_owned(),
         };
         let signing = self.release(folder, self.private(Key::Own));
         let written = Written::read(&self.options.images)?;
-        let built = (workspace::root()?, written.architectures);
-        sign_files(self.cosign(), &signing, (&built.0, &built.1), &origin)?;
+        sign_files(
+            self.cosign(),
+            &signing,
+            (&workspace::root()?, &written.compiler),
+            &origin,
+        )?;
         sign_image(self.cosign(), &signing, &self.image)?;
         sign_charts(self.cosign(), &signing, &self.repository)
     }

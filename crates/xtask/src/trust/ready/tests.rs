@@ -24,6 +24,7 @@ fn ready() -> Facts {
         parts: parts.map(|part| (part.to_owned(), vec!["v1.15.0".to_owned()])).into(),
         archives: (archives.clone(), archives),
         architectures: ARCHITECTURES.map(str::to_owned).to_vec(),
+        url: Some("https://a.example/v1.15.0/kubectl-metal3_v1.15.0_linux_amd64.tar.gz".to_owned()),
         has_notices: true,
         installed: installed("registry.example/capm3@sha256:ab"),
         previous: Some("0ddba11".to_owned()),
@@ -57,7 +58,12 @@ fn each_is_named(cases: &[(&str, Change)]) {
 #[test]
 fn version_and_images_that_keep_a_release_back_are_named() {
     each_is_named(&[
-        ("not committed", |facts| facts.changed = " M README.md".to_owned()),
+        ("not committed: README.md", |facts| {
+            facts.changed = "README.md".to_owned()
+        }),
+        ("set PLUGIN_URL to a URL with /v1.15.0", |facts| {
+            facts.url = Some("https://a.example/v1.14.0/kubectl-metal3_v1.15.0.tar.gz".to_owned());
+        }),
         ("set CAPM3_PATCH", |facts| "v1.15.0-dev".clone_into(&mut facts.version)),
         ("this is v1.15.0, not v1.14.3", |facts| {
             facts.wanted = "v1.14.3".to_owned()
@@ -211,7 +217,7 @@ fn each_file_that_this_commit_does_not_write_is_named() {
     release::write(&folder, image).unwrap();
     chart::write(&folder.join(CHARTS), image).unwrap();
     plugin::write(&folder, &images, &plugin::Options::at("https://a.example/b")).unwrap();
-    let found = || others(&folder, &images, &installed(image)).unwrap();
+    let found = || differing(&folder, &images, &installed(image)).unwrap();
     for kind in Kind::ALL {
         fs::write(folder.join(kind.file()), "written by `sign`").unwrap();
     }
