@@ -8,7 +8,8 @@ use metal3_api::infrastructure::conditions::machine::REASON_REUSE_UNDECIDED;
 use metal3_api::infrastructure::conditions::remediation::PAUSED;
 use metal3_api::infrastructure::names::{HOST_ANNOTATION, NODE_REUSE_LABEL};
 use metal3_api::infrastructure::v1beta2::{Metal3Machine, Metal3Remediation};
-use metal3_api::meta::{ConditionStatus, SecretReference};
+use metal3_api::kind::Kind as _;
+use metal3_api::meta::{ConditionStatus, ObjectReference, SecretReference};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 
 use crate::finding::{Decision, Finding};
@@ -85,11 +86,15 @@ fn is_paused(annotations: Option<&BTreeMap<String, String>>) -> bool {
     annotations.is_some_and(|all| all.contains_key(PAUSED_ANNOTATION))
 }
 
-/// What a host without a consumer serves, other than the machine that records it. One without a system is claimed again by either.
+/// What a host serves other than the machine that records it. One without a consumer and without a system is claimed again by either. A Go
+/// manager writes the consumer without reading it, and releases the host of a deleted machine only if that is its consumer.
 fn given_away(machine: &Metal3Machine, host: &BareMetalHost) -> Option<&'static str> {
     let spec = &host.spec;
-    if spec.consumer_ref.is_some() || machine.metadata.deletion_timestamp.is_some() {
+    if machine.metadata.deletion_timestamp.is_some() {
         return None;
+    }
+    if let Some(consumer) = &spec.consumer_ref {
+        return (!is_consumer(machine, consumer)).then_some("has another consumer");
     }
     let name = |secret: &Option<SecretReference>| secret.as_ref().and_then(|secret| secret.name.clone());
     let user_data = name(&spec.user_data);
@@ -108,6 +113,17 @@ fn given_away(machine: &Metal3Machine, host: &BareMetalHost) -> Option<&'static 
     } else {
         None
     }
+}
+
+fn is_consumer(machine: &Metal3Machine, consumer: &ObjectReference) -> bool {
+    let group = consumer
+        .api_version
+        .as_deref()
+        .and_then(|version| version.split('/').next());
+    group.is_none_or(|group| group == Metal3Machine::GROUP)
+        && consumer.kind.as_deref() == Some(Metal3Machine::KIND)
+        && consumer.namespace == machine.metadata.namespace
+        && consumer.name == machine.metadata.name
 }
 
 /// Namespace and name.

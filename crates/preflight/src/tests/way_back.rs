@@ -98,7 +98,6 @@ fn remediation_that_is_paused_or_deleted_is_no_reason_to_go_back() {
 fn way_back_is_refused_for_a_machine_that_records_the_host_of_another() {
     let image = |url: &str| json!({ "image": { "url": url } });
     let user_data = |name: &str| json!({ "image": { "url": "http://images.example/a" }, "userData": { "name": name } });
-    let consumer = json!({ "consumerRef": { "kind": "Metal3Machine", "name": "a", "namespace": "lab" } });
     let kept = json!({ "labels": { NODE_REUSE_LABEL: "set" } });
     let own = "http://images.example/a";
     let given_away = Some("host-given-away");
@@ -110,7 +109,6 @@ fn way_back_is_refused_for_a_machine_that_records_the_host_of_another() {
         ("lab/a", json!({}), json!({}), None),
         ("lab/a", json!({}), json!({ "externallyProvisioned": true }), given_away),
         ("lab/a", kept, json!({}), given_away),
-        ("lab/a", json!({}), consumer, None),
         ("lab/b", json!({}), image("http://images.example/b"), None),
         ("other/a", json!({}), json!({}), Some("host-annotation-checked")),
         (
@@ -133,6 +131,40 @@ fn way_back_is_refused_for_a_machine_that_records_the_host_of_another() {
             "{recorded} {spec}: {found:?}"
         );
         assert!(found.iter().all(|one| one.decision == Decision::No), "{found:?}");
+    }
+}
+
+/// A Go manager makes a machine the consumer of the host that it records, whatever has that, and its deletion removes the image.
+#[test]
+fn way_back_is_refused_for_a_machine_whose_recorded_host_has_another_consumer() {
+    let consumer = |of: Value| {
+        let mut consumer = json!({ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "Metal3Machine", "name": "m",
+            "namespace": "lab" });
+        merge(&mut consumer, of);
+        json!({ "spec": { "consumerRef": consumer, "image": { "url": "http://images.example/a" } } })
+    };
+    let (deleted, paused) = (
+        json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" }),
+        json!({ "annotations": { "baremetalhost.metal3.io/paused": "user" } }),
+    );
+    for (machine_meta, host_meta, of, stops) in [
+        (json!({}), json!({}), json!({}), false),
+        (json!({}), json!({}), json!({ "name": "other" }), true),
+        (json!({}), json!({}), json!({ "namespace": "other" }), true),
+        (json!({}), json!({}), json!({ "kind": "HostClaim" }), true),
+        (json!({}), json!({}), json!({ "apiVersion": "metal3.io/v1alpha1" }), true),
+        (deleted, json!({}), json!({ "name": "other" }), false),
+        (json!({}), paused, json!({ "name": "other" }), false),
+    ] {
+        let annotations = json!({ "metal3.io/BareMetalHost": "lab/a" });
+        let mut machine = json!({ "metadata": { "name": "m", "annotations": annotations }, "spec": {} });
+        merge(&mut machine["metadata"], machine_meta);
+        let mut one = host("provisioned", consumer(of.clone()));
+        merge(&mut one, json!({ "metadata": host_meta }));
+        let facts = back::<Metal3Machine>(Series::new(1, 14), machine.clone());
+        let found = about(with::<BareMetalHost>(facts, one), "Metal3Machine lab/m");
+        let is_it = |(of, text): &(Decision, String)| *of == Decision::No && text.contains("has another consumer");
+        assert_eq!(found.iter().any(is_it), stops, "{machine} {of}: {found:?}");
     }
 }
 
