@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use metal3_api::cluster::Machine;
 use metal3_api::cluster::names::PAUSED_ANNOTATION;
 use metal3_api::infrastructure::CleaningMode;
 use metal3_api::infrastructure::conditions::{legacy, machine};
@@ -12,21 +14,25 @@ use metal3_api::kind::Kind as _;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::reason::Reason;
 
+use crate::facts::Facts;
 use crate::finding::{Decision, Finding};
 use crate::hosts::stays_paused;
-use crate::objects::Objects;
+use crate::objects::{KindName, Objects, name};
 
-pub(crate) fn findings(objects: &Objects) -> Vec<Finding> {
+pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
+    let objects = &facts.objects;
     let mut findings = node_reuse(objects);
     findings.extend(shared_indexes(objects));
     findings.extend(remediations(objects));
-    findings.extend(released(objects));
+    findings.extend(released(facts));
     findings.extend(moves(objects));
     findings
 }
 
 /// Deleted machines for which a Go manager waits without end: this program releases their hosts at once.
-fn released(objects: &Objects) -> Vec<Finding> {
+fn released(facts: &Facts) -> Vec<Finding> {
+    let objects = &facts.objects;
+    let machines = Machines::of(facts);
     let paused = objects.of::<BareMetalHost>().filter(|(_, host)| stays_paused(host));
     let paused: BTreeSet<String> = paused.map(|(name, _)| name).collect();
     let is_released = |machine: &Metal3Machine| {
@@ -34,7 +40,7 @@ fn released(objects: &Objects) -> Vec<Finding> {
         let host = annotations.and_then(|all| all.get(HOST_ANNOTATION));
         let is_untouched = annotations.is_some_and(|all| all.contains_key(PAUSED_ANNOTATION))
             || host.is_none_or(|host| paused.contains(&format!("{} {host}", BareMetalHost::KIND)));
-        machine.metadata.deletion_timestamp.is_some() && !is_untouched && waits_without_end(machine)
+        machine.metadata.deletion_timestamp.is_some() && !is_untouched && waits_without_end(machine, &machines)
     };
     let machines = objects
         .of::<Metal3Machine>()
@@ -48,8 +54,42 @@ fn released(objects: &Objects) -> Vec<Finding> {
     machines.map(finding).collect()
 }
 
-/// As the Go manager reports it in either generation of conditions.
-fn waits_without_end(machine: &Metal3Machine) -> bool {
+/// The Machines of Cluster API.
+enum Machines {
+    Listed(BTreeSet<String>),
+    /// What could not be listed is part of the report: its decision is not known to be good.
+    NotListed,
+}
+
+impl Machines {
+    fn of(facts: &Facts) -> Self {
+        let documents = facts.objects.documents::<Machine>().iter();
+        match facts.are_listed(&KindName::of::<Machine>().resource()) {
+            true => Self::Listed(documents.map(name::<Machine>).collect()),
+            false => Self::NotListed,
+        }
+    }
+
+    fn is_missing(&self, name: &str) -> bool {
+        match self {
+            Self::Listed(names) => !names.contains(name),
+            Self::NotListed => false,
+        }
+    }
+}
+
+/// The Machine that owns an object, by its name for people.
+fn machine_of(meta: &ObjectMeta) -> Option<String> {
+    let is_group = |version: &str| version.split('/').next() == Some(Machine::GROUP);
+    let mut owners = meta.owner_references.iter().flatten();
+    let owner = owners.find(|owner| owner.kind == Machine::KIND && is_group(&owner.api_version))?;
+    let namespace = meta.namespace.as_deref().unwrap_or_default();
+    Some(format!("{} {namespace}/{}", Machine::KIND, owner.name))
+}
+
+/// As the Go manager reports it in either generation of conditions. It reports nothing when the Machine that owns the machine does not
+/// exist, and then reads that again without end.
+fn waits_without_end(machine: &Metal3Machine, machines: &Machines) -> bool {
     let reasons = [
         machine::REASON_WAITING_FOR_OWNER,
         machine::REASON_WAITING_FOR_INFRASTRUCTURE,
@@ -58,10 +98,16 @@ fn waits_without_end(machine: &Metal3Machine) -> bool {
         legacy::REASON_WAITING_FOR_INFRASTRUCTURE,
         legacy::REASON_WAITING_FOR_CLUSTER,
     ];
-    let mut owners = machine.metadata.owner_references.iter().flatten();
-    let status = serde_json::to_string(&machine.status).unwrap_or_default();
-    let is_reported = |reason: &Reason| status.contains(&format!("\"reason\":\"{}\"", reason.as_str()));
-    !owners.any(|owner| owner.kind == "Machine") || reasons.iter().any(is_reported)
+    machine_of(&machine.metadata).is_none_or(|owner| machines.is_missing(&owner)) || has_reason(machine, &reasons)
+}
+
+/// Whether a condition of either generation has one of these reasons.
+pub(crate) fn has_reason(machine: &Metal3Machine, reasons: &[Reason]) -> bool {
+    let status = &machine.status;
+    let older = status.deprecated.iter().flat_map(|older| &older.v1beta1);
+    let older = older.flat_map(|older| &older.conditions).map(|one| &one.reason);
+    let mut all = status.conditions.iter().map(|one| &one.reason).chain(older);
+    all.any(|reason| reasons.iter().any(|one| one.as_str() == reason))
 }
 
 /// A set whose hosts are kept, and whose disks would be cleaned nevertheless.

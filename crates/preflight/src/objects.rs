@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use metal3_api::cluster::IPAddressClaim;
+use metal3_api::cluster::{IPAddressClaim, Machine};
 use metal3_api::infrastructure::v1beta1;
 use metal3_api::infrastructure::v1beta2::{
     Metal3Cluster, Metal3ClusterTemplate, Metal3Data, Metal3DataClaim, Metal3DataTemplate, Metal3Machine,
@@ -43,10 +43,16 @@ impl KindName {
             plural: K::PLURAL,
         }
     }
+
+    /// The resource as kubectl names it: `baremetalhosts.metal3.io`.
+    #[must_use]
+    pub fn resource(&self) -> String {
+        format!("{}.{}", self.plural, self.group)
+    }
 }
 
 /// Each kind with a rule. Data templates are read as `v1beta1`, which shows `templateReference`, and as `v1beta2`; a Go
-/// manager up to 1.12 serves only the first.
+/// manager up to 1.12 serves only the first. Of the Machines of Cluster API only the names are used.
 pub const KINDS: &[KindName] = &[
     KindName::of::<BareMetalHost>(),
     KindName::of::<HostFirmwareSettings>(),
@@ -75,6 +81,7 @@ pub const KINDS: &[KindName] = &[
     KindName::of::<IPClaim>(),
     KindName::of::<IPAddress>(),
     KindName::of::<IPAddressClaim>(),
+    KindName::of::<Machine>(),
 ];
 
 /// Objects as they are stored.

@@ -55,7 +55,7 @@ pub fn report(mut facts: Facts) -> Report {
             let mut findings = replaced::findings(&facts, &managers);
             findings.extend(facts.environment.iter().cloned());
             findings.extend(hosts::findings(&facts));
-            findings.extend(machines::findings(&facts.objects));
+            findings.extend(machines::findings(&facts));
             findings.extend(unserved::findings(&facts.objects, &facts.given, &managers));
             findings.extend(rights::findings(&facts.accounts));
             findings.extend(admission::findings(&facts.objects));

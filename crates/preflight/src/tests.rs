@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use metal3_api::cluster::IPAddressClaim;
+use metal3_api::cluster::{IPAddressClaim, Machine};
 use metal3_api::infrastructure::names::{BLOCK_MOVE_ANNOTATION, CLUSTER_FINALIZER, NODE_REUSE_LABEL};
 use metal3_api::infrastructure::v1beta1;
 use metal3_api::infrastructure::v1beta2::{
@@ -308,12 +308,54 @@ fn deleted_machine_for_which_the_go_manager_waits_without_end_stops_the_switch()
             one["metadata"]["annotations"] = json!({ "baremetalhost.metal3.io/paused": by });
         }
         let facts = with::<BareMetalHost>(forward::<Metal3Machine>(machine), one);
+        let facts = with::<Machine>(facts, json!({ "metadata": { "name": "m" } }));
         let found = about(facts, "Metal3Machine lab/a");
         let stopping = found.iter().filter(|(decision, _)| *decision == Decision::No);
         let is_it = stopping.map(|(_, text)| text.contains("releases its host at once"));
         let expected = if stops { vec![true] } else { Vec::new() };
         let what = format!("{owners} {annotations} {status} {pause:?}: {found:?}");
         assert_eq!(is_it.collect::<Vec<_>>(), expected, "{what}");
+    }
+}
+
+/// The Go manager cannot read such an owner, and releases no host for it.
+#[test]
+fn deleted_machine_whose_machine_does_not_exist_stops_the_switch_and_is_not_known_without_the_list() {
+    let owned = |version: &str, status: &Value| {
+        let owners = json!([{ "apiVersion": version, "kind": "Machine", "name": "m", "uid": "u" }]);
+        json!({ "metadata": { "ownerReferences": owners, "annotations": { "metal3.io/BareMetalHost": "lab/h" },
+            "deletionTimestamp": "2026-01-01T00:00:00Z" }, "spec": { "image": { "url": "http://images.example/a" } }, "status": status })
+    };
+    let (own, foreign) = ("cluster.x-k8s.io/v1beta1", "example.com/v1");
+    let at = "2026-01-01T00:00:00Z";
+    let text = r#"{"reason":"WaitingforMetal3Cluster"}"#;
+    let written = json!({ "conditions": [{ "type": "Ready", "status": "False", "reason": "NotReady", "message": text,
+        "lastTransitionTime": at }] });
+    let older = json!({ "deprecated": { "v1beta1": { "conditions": [{ "type": "AssociateBMH", "status": "False",
+        "reason": "WaitingForClusterInfrastructure", "lastTransitionTime": at }] } } });
+    for (version, status, machine, is_listed, decision) in [
+        (own, &json!({}), Some(("lab", "m")), true, Decision::Go),
+        (own, &json!({}), Some(("lab", "other")), true, Decision::No),
+        (own, &json!({}), Some(("other", "m")), true, Decision::No),
+        (own, &json!({}), None, true, Decision::No),
+        (own, &json!({}), None, false, Decision::Unknown),
+        (foreign, &json!({}), Some(("lab", "m")), true, Decision::No),
+        (own, &written, Some(("lab", "m")), true, Decision::Go),
+        (own, &older, Some(("lab", "m")), true, Decision::No),
+    ] {
+        let mut facts = forward::<Metal3Machine>(owned(version, status));
+        if let Some((namespace, name)) = machine {
+            facts = with::<Machine>(facts, json!({ "metadata": { "name": name, "namespace": namespace } }));
+        }
+        if !is_listed {
+            facts.not_read.push(NotRead {
+                what: "list machines.cluster.x-k8s.io".to_owned(),
+                why: "you may not".to_owned(),
+            });
+        }
+        facts.deployments = vec![deployment("capm3-system", "capm3-controller-manager", "r/m:v1.14.0", &[], false)];
+        let found = report(facts);
+        assert_eq!(found.decision, decision, "{version} {status} {machine:?} {is_listed}: {found:?}");
     }
 }
 

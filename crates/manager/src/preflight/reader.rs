@@ -8,8 +8,10 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{ApiResource, DynamicObject, ListParams, ObjectList};
 use kube::core::{GroupVersionKind, ObjectMeta};
 use kube::{Api, Client};
+use metal3_api::cluster::Machine;
 use metal3_api::infrastructure::conversion::{Version, convert};
 use metal3_api::infrastructure::names as infrastructure;
+use metal3_api::kind::Kind as _;
 use metal3_api::metal3::names::{ENVIRONMENT_BAREMETAL, ENVIRONMENT_LABEL, SECRET_FINALIZER};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_preflight::{Crd, Decision, Finding, KindName, NotRead, Objects, Provider, Secret as HostSecret, named};
@@ -104,15 +106,18 @@ impl Reader {
         Some(found.into_iter().map(provider).collect())
     }
 
-    /// The objects of a kind; none when it is not installed. Go managers up to 1.12 serve an older version of some.
+    /// The objects of a kind; none when it is not installed. Go managers up to 1.12 serve an older version of some, and so does
+    /// Cluster API up to 1.10.
     pub(super) async fn objects(&mut self, kind: &KindName, crds: &[Crd]) -> Vec<Value> {
         let mut versions = vec![kind.version];
-        if (kind.group, kind.version) == (infrastructure::GROUP, "v1beta2") {
+        let has_older = [infrastructure::GROUP, Machine::GROUP].contains(&kind.group);
+        if has_older && kind.version == "v1beta2" {
             versions.push("v1beta1");
         }
         for version in versions {
             if let Some(objects) = self.of_version(kind, version).await {
-                return match version == kind.version {
+                // Each version of a Machine has its name.
+                return match version == kind.version || kind.group == Machine::GROUP {
                     true => objects,
                     false => {
                         let (objects, mut findings) = converted(kind, &objects);
@@ -122,7 +127,7 @@ impl Reader {
                 };
             }
         }
-        let name = format!("{}.{}", kind.plural, kind.group);
+        let name = kind.resource();
         // The other version of data templates need not be served.
         if crds.iter().any(|crd| crd.name == name) && kind.version != "v1beta1" {
             self.not_read.push(NotRead {
@@ -140,7 +145,7 @@ impl Reader {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
             None => Api::all_with(self.client.clone(), &resource),
         };
-        let objects = self.listed(&format!("{}.{}", kind.plural, kind.group), &api).await?;
+        let objects = self.listed(&kind.resource(), &api).await?;
         let documents = objects.iter().filter_map(|object| serde_json::to_value(object).ok());
         Some(documents.collect())
     }

@@ -14,6 +14,7 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 
 use crate::finding::{Decision, Finding};
 use crate::hosts::stays_paused;
+use crate::machines::has_reason;
 use crate::objects::Objects;
 
 pub(super) fn findings(objects: &Objects) -> Vec<Finding> {
@@ -26,10 +27,7 @@ pub(super) fn findings(objects: &Objects) -> Vec<Finding> {
 
 /// A Go manager deprovisions the host of such a machine, and cleans its disks.
 fn undecided(objects: &Objects) -> Vec<Finding> {
-    let waits = |machine: &Metal3Machine| {
-        let text = serde_json::to_string(&machine.status).unwrap_or_default();
-        text.contains(REASON_REUSE_UNDECIDED.as_str())
-    };
+    let waits = |machine: &Metal3Machine| has_reason(machine, &[REASON_REUSE_UNDECIDED]);
     let machines = objects.of::<Metal3Machine>().filter(|(_, machine)| waits(machine));
     let finding = |(name, _)| {
         let what = "waits for a decision about its disks; a Go manager cleans them without one";

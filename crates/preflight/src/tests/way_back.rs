@@ -169,6 +169,22 @@ fn way_back_is_refused_for_a_machine_whose_recorded_host_has_another_consumer() 
 }
 
 #[test]
+fn machine_that_waits_for_a_decision_about_its_disks_is_known_by_the_reason_of_a_condition() {
+    let (undecided, other) = ("NodeReuseUndecided", "WaitingForBootstrapReady");
+    for (reason, message, stops) in [(undecided, "", true), (other, undecided, false)] {
+        let condition = json!({ "type": "AssociateMetal3MachineMetaData", "status": "False", "reason": reason, "message": message,
+            "lastTransitionTime": "2026-01-01T00:00:00Z" });
+        let machine = json!({ "spec": {}, "status": { "conditions": [condition] } });
+        let found = about(
+            back::<Metal3Machine>(Series::new(1, 14), machine),
+            "Metal3Machine lab/a",
+        );
+        let is_it = |(of, text): &(Decision, String)| *of == Decision::No && text.contains("about its disks");
+        assert_eq!(found.iter().any(is_it), stops, "{reason} {message}: {found:?}");
+    }
+}
+
+#[test]
 fn object_of_the_way_back_that_cannot_be_decoded_makes_the_decision_unknown() {
     let wrong = object::<BareMetalHost>(json!({ "spec": { "online": "yes" } }));
     let mut facts = facts(Direction::Back(Series::new(1, 14)));
