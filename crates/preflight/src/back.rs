@@ -52,7 +52,7 @@ pub(crate) fn findings(facts: &Facts, managers: &[Manager], to: Series) -> Vec<F
     findings.extend(stored_versions(facts, to));
     findings.extend(watched_version(facts, to));
     findings.extend(owners(objects, to));
-    findings.extend(machines::findings(objects));
+    findings.extend(machines::findings(objects, to));
     findings.extend(members::dropped(objects, to));
     findings.extend(hosts::of_way_back(facts));
     findings.extend(ironics::findings(objects));

@@ -353,9 +353,18 @@ fn deleted_machine_whose_machine_does_not_exist_stops_the_switch_and_is_not_know
                 why: "you may not".to_owned(),
             });
         }
-        facts.deployments = vec![deployment("capm3-system", "capm3-controller-manager", "r/m:v1.14.0", &[], false)];
+        facts.deployments = vec![deployment(
+            "capm3-system",
+            "capm3-controller-manager",
+            "r/m:v1.14.0",
+            &[],
+            false,
+        )];
         let found = report(facts);
-        assert_eq!(found.decision, decision, "{version} {status} {machine:?} {is_listed}: {found:?}");
+        assert_eq!(
+            found.decision, decision,
+            "{version} {status} {machine:?} {is_listed}: {found:?}"
+        );
     }
 }
 

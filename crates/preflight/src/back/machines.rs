@@ -15,11 +15,16 @@ use metal3_api::metal3::v1alpha1::BareMetalHost;
 use crate::finding::{Decision, Finding};
 use crate::hosts::stays_paused;
 use crate::machines::has_reason;
+use crate::managers::Series;
 use crate::objects::Objects;
 
-pub(super) fn findings(objects: &Objects) -> Vec<Finding> {
+/// The first series of which all releases read the name of a recorded host alone, and look for it in the namespace of the machine. So do
+/// 1.11.7 and 1.12.4.
+const IGNORES_NAMESPACE: Series = Series::new(1, 13);
+
+pub(super) fn findings(objects: &Objects, to: Series) -> Vec<Finding> {
     let mut findings = undecided(objects);
-    findings.extend(strangers(objects));
+    findings.extend(strangers(objects, to));
     let paused = paused_machines(objects);
     findings.extend(objects.of::<Metal3Remediation>().map(|one| remediation(one, &paused)));
     findings
@@ -39,7 +44,7 @@ fn undecided(objects: &Objects) -> Vec<Finding> {
 
 /// Machines that record a host which is not theirs any more, or is of another namespace: a Go manager claims it, gives it the spec of the
 /// machine, and erases it with the machine.
-fn strangers(objects: &Objects) -> Vec<Finding> {
+fn strangers(objects: &Objects, to: Series) -> Vec<Finding> {
     let hosts = objects.of::<BareMetalHost>().map(|(_, host)| {
         let meta = &host.metadata;
         ((meta.namespace.clone(), meta.name.clone()), host)
@@ -53,13 +58,22 @@ fn strangers(objects: &Objects) -> Vec<Finding> {
         if is_paused(machine.metadata.annotations.as_ref()) {
             continue;
         }
-        let found = hosts.get(&(Some(namespace.to_owned()), Some(host.to_owned())));
+        let found = hosts.get(&(machine.metadata.namespace.clone(), Some(host.to_owned())));
         if machine.metadata.namespace.as_deref() != Some(namespace) {
-            let what = format!(
-                "records host {host} of namespace {namespace}; a Go manager claims it, or releases and erases it"
-            );
-            let cure = "remove the annotation metal3.io/BareMetalHost, or pause the machine, before the switch";
-            findings.push(Finding::new(Decision::No, name, what, cure).row("host-annotation-checked"));
+            let (decision, then) = if to < IGNORES_NAMESPACE {
+                let what = "a Go manager before 1.11.7 and 1.12.4 claims it, or releases and erases it";
+                (Decision::No, what)
+            } else {
+                of_own_namespace(&machine, found)
+            };
+            let what = format!("records host {host} of namespace {namespace}; {then}");
+            let cure = match decision {
+                Decision::No => {
+                    "remove the annotation metal3.io/BareMetalHost, or pause the machine, before the switch"
+                }
+                _ => "",
+            };
+            findings.push(Finding::new(decision, name, what, cure).row("host-annotation-checked"));
         } else if let Some(why) = found
             .filter(|host| !stays_paused(host))
             .and_then(|host| given_away(&machine, host))
@@ -72,6 +86,40 @@ fn strangers(objects: &Objects) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// What a Go manager that ignores the recorded namespace does with the host of that name in the namespace of the machine.
+fn of_own_namespace(machine: &Metal3Machine, found: Option<&BareMetalHost>) -> (Decision, &'static str) {
+    let is_deleted = machine.metadata.deletion_timestamp.is_some();
+    let Some(host) = found else {
+        let what = "a Go manager looks for a host of that name in the namespace of the machine, and finds none";
+        return (Decision::Go, what);
+    };
+    let is_own = host
+        .spec
+        .consumer_ref
+        .as_ref()
+        .is_some_and(|consumer| is_consumer(machine, consumer));
+    match (is_deleted, is_own) {
+        _ if stays_paused(host) => {
+            let what = "a Go manager takes the paused host of that name in the namespace of the machine for it";
+            (Decision::Go, what)
+        }
+        (true, true) => {
+            let what = "a Go manager releases the host of that name in the namespace of the machine, and erases it";
+            (Decision::No, what)
+        }
+        (true, false) => (Decision::Go, "a Go manager ends the machine and releases no host"),
+        (false, true) => {
+            let what = "a Go manager goes on with the host of that name in the namespace of the machine, which it has";
+            (Decision::Go, what)
+        }
+        (false, false) => {
+            let what = "a Go manager claims the host of that name in the namespace of the machine, whatever that serves, and erases it with \
+                        the machine";
+            (Decision::No, what)
+        }
+    }
 }
 
 /// Namespace and name of the host that the machine records.

@@ -152,7 +152,12 @@ fn way_back_is_refused_for_a_machine_whose_recorded_host_has_another_consumer() 
         (json!({}), json!({}), json!({ "name": "other" }), true),
         (json!({}), json!({}), json!({ "namespace": "other" }), true),
         (json!({}), json!({}), json!({ "kind": "HostClaim" }), true),
-        (json!({}), json!({}), json!({ "apiVersion": "metal3.io/v1alpha1" }), true),
+        (
+            json!({}),
+            json!({}),
+            json!({ "apiVersion": "metal3.io/v1alpha1" }),
+            true,
+        ),
         (deleted, json!({}), json!({ "name": "other" }), false),
         (json!({}), paused, json!({ "name": "other" }), false),
     ] {
@@ -165,6 +170,42 @@ fn way_back_is_refused_for_a_machine_whose_recorded_host_has_another_consumer() 
         let found = about(with::<BareMetalHost>(facts, one), "Metal3Machine lab/m");
         let is_it = |(of, text): &(Decision, String)| *of == Decision::No && text.contains("has another consumer");
         assert_eq!(found.iter().any(is_it), stops, "{machine} {of}: {found:?}");
+    }
+}
+
+/// Since 1.13 a Go manager reads the name alone, and takes a host of the machine's namespace.
+#[test]
+fn recorded_host_of_another_namespace_is_judged_as_the_release_looks_it_up() {
+    let of = |machine: &str| {
+        let consumer = json!({ "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "Metal3Machine", "name": machine,
+            "namespace": "lab" });
+        json!({ "spec": { "consumerRef": consumer } })
+    };
+    let (free, deleted) = (json!({}), json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" }));
+    let paused = json!({ "metadata": { "annotations": { "baremetalhost.metal3.io/paused": "user" } } });
+    for (minor, meta, one, decision) in [
+        (11, &json!({}), None, Decision::No),
+        (12, &deleted, None, Decision::No),
+        (12, &json!({}), Some(&of("m")), Decision::No),
+        (13, &json!({}), None, Decision::Go),
+        (13, &deleted, None, Decision::Go),
+        (13, &json!({}), Some(&free), Decision::No),
+        (13, &json!({}), Some(&paused), Decision::Go),
+        (14, &json!({}), Some(&of("m")), Decision::Go),
+        (14, &json!({}), Some(&of("other")), Decision::No),
+        (14, &deleted, Some(&of("m")), Decision::No),
+        (14, &deleted, Some(&of("other")), Decision::Go),
+    ] {
+        let annotations = json!({ "metal3.io/BareMetalHost": "other/a" });
+        let mut machine = json!({ "metadata": { "name": "m", "annotations": annotations }, "spec": {} });
+        merge(&mut machine["metadata"], meta.clone());
+        let mut facts = back::<Metal3Machine>(Series::new(1, minor), machine);
+        if let Some(more) = one {
+            facts = with::<BareMetalHost>(facts, host("available", more.clone()));
+        }
+        let found = about(facts, "Metal3Machine lab/m");
+        let decisions: Vec<_> = found.iter().map(|(decision, _)| *decision).collect();
+        assert_eq!(decisions, [decision], "1.{minor} {meta} {one:?}: {found:?}");
     }
 }
 
