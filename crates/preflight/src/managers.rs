@@ -3,6 +3,7 @@
 use std::fmt;
 
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Container;
 use metal3_flags::{FALSE, Owner};
 use serde::{Serialize, Serializer};
 
@@ -14,6 +15,8 @@ const PROVIDER: &str = "cluster.x-k8s.io/provider";
 const VERSION: &str = "app.kubernetes.io/version";
 /// The container of a manager in the manifests of all of them.
 const CONTAINER: &str = "manager";
+/// The programs in the images of the Go managers and of this program.
+const PROGRAMS: [&str; 3] = ["manager", "baremetal-operator", "capm3"];
 
 /// The series of a release, such as 1.13.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,20 +78,67 @@ pub struct Manager {
     pub labelled: Option<String>,
     /// Replicas that are wanted.
     pub replicas: i32,
-    /// Its arguments.
+    /// Its arguments: those of its `command`, then its `args`.
     #[serde(skip)]
     pub arguments: Vec<String>,
+    /// The program that its `command` starts in place of that of the image, which may give a manager other arguments.
+    #[serde(skip)]
+    pub started_by: Option<String>,
 }
 
 impl Manager {
-    /// Whether its arguments turn HostClaims on, in any spelling that a Go program takes.
+    /// Whether its arguments turn HostClaims on.
     #[must_use]
     pub fn serves_claims(&self) -> bool {
-        self.arguments.iter().any(|argument| {
-            let (name, value) = argument.split_once('=').unwrap_or((argument, "true"));
-            ["--hostclaims", "-hostclaims"].contains(&name) && !FALSE.contains(&value)
-        })
+        self.is_on("hostclaims")
     }
+
+    /// Whether its arguments turn a switch on, in any spelling that a Go program takes. The last one counts.
+    #[must_use]
+    pub fn is_on(&self, name: &str) -> bool {
+        let last = flags(&self.arguments, name).last();
+        last.is_some_and(|(value, _)| !value.is_some_and(|value| FALSE.contains(&value)))
+    }
+
+    /// Whether its arguments have a flag.
+    pub(crate) fn has_flag(&self, name: &str) -> bool {
+        flags(&self.arguments, name).next().is_some()
+    }
+
+    /// Its Deployment.
+    #[must_use]
+    pub fn find<'a>(&self, deployments: &'a [Deployment]) -> Option<&'a Deployment> {
+        deployments.iter().find(|one| named(one) == self.deployment)
+    }
+}
+
+/// Each use of a flag: its value after `=`, and the argument that follows, which is the value of a flag that is no switch.
+fn flags<'a>(arguments: &'a [String], name: &str) -> impl Iterator<Item = (Option<&'a str>, Option<&'a str>)> {
+    let next = arguments.iter().skip(1).map(|next| Some(next.as_str()));
+    let next = next.chain([None]);
+    arguments.iter().zip(next).filter_map(move |(argument, next)| {
+        let bare = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-'))?;
+        let (flag, value) = match bare.split_once('=') {
+            Some((flag, value)) => (flag, Some(value)),
+            None => (bare, None),
+        };
+        (flag == name).then_some((value, next))
+    })
+}
+
+/// `NAMESPACE/NAME`.
+fn named(deployment: &Deployment) -> String {
+    let meta = &deployment.metadata;
+    let (namespace, name) = (meta.namespace.as_deref(), meta.name.as_deref());
+    format!("{}/{}", namespace.unwrap_or_default(), name.unwrap_or_default())
+}
+
+/// The container of a manager.
+#[must_use]
+pub fn container(deployment: &Deployment) -> Option<&Container> {
+    let containers = &deployment.spec.as_ref()?.template.spec.as_ref()?.containers;
+    let manager = containers.iter().find(|one| one.name == CONTAINER);
+    manager.or_else(|| containers.first())
 }
 
 /// The name of the Deployment in the manifests of each release, whatever the namespace. The last one is this program's with
@@ -112,9 +162,7 @@ fn manager(deployment: &Deployment) -> Option<Manager> {
     let name = deployment.metadata.name.as_deref()?;
     let (_, owners) = NAMES.into_iter().find(|(of_release, _)| *of_release == name)?;
     let spec = deployment.spec.as_ref()?;
-    let pod = spec.template.spec.as_ref()?;
-    let named = pod.containers.iter().find(|one| one.name == CONTAINER);
-    let container = named.or_else(|| pod.containers.first())?;
+    let container = container(deployment)?;
     let labels = spec.template.metadata.as_ref().and_then(|meta| meta.labels.as_ref());
     let is_ours = labels.is_some_and(|labels| labels.get(PART_OF.0).is_some_and(|value| value == PART_OF.1));
     let image = container.image.clone().unwrap_or_default();
@@ -124,15 +172,16 @@ fn manager(deployment: &Deployment) -> Option<Manager> {
         .map(|(_, tag)| tag)
         .filter(|tag| !tag.contains('/'));
     let label = |name: &str| deployment.metadata.labels.as_ref()?.get(name).cloned();
-    let arguments = container.args.clone().unwrap_or_default();
+    let mut command = container.command.iter().flatten();
+    let program = command.next();
+    let started_by = program.filter(|path| !PROGRAMS.contains(&path.rsplit('/').next().unwrap_or_default()));
+    let arguments: Vec<String> = command.chain(container.args.iter().flatten()).cloned().collect();
     let chosen = if is_ours { chosen(&arguments) } else { None };
     Some(Manager {
         controllers: chosen.unwrap_or_else(|| owners.iter().map(|owner| owner.name()).collect()),
         is_this_program: is_ours,
-        deployment: format!(
-            "{}/{name}",
-            deployment.metadata.namespace.as_deref().unwrap_or_default()
-        ),
+        deployment: named(deployment),
+        started_by: started_by.cloned(),
         series: tag.and_then(Series::parse),
         provider: label(PROVIDER),
         labelled: label(VERSION),
@@ -144,12 +193,8 @@ fn manager(deployment: &Deployment) -> Option<Manager> {
 
 /// The controllers that the arguments of this program name: all of them in one Deployment need not run.
 fn chosen(arguments: &[String]) -> Option<Vec<&'static str>> {
-    let flag = |one: &String| {
-        one.trim_start_matches('-')
-            .strip_prefix("controllers=")
-            .map(str::to_owned)
-    };
-    let list = arguments.iter().find_map(flag)?;
-    let is_named = |name: &&str| list.split(',').any(|one| one.trim() == *name);
-    Some(Owner::ALL.into_iter().map(Owner::name).filter(is_named).collect())
+    let values = flags(arguments, "controllers").filter_map(|(value, next)| value.or(next));
+    let chosen: Vec<&str> = values.flat_map(|list| list.split(',')).map(str::trim).collect();
+    let is_named = |name: &&str| chosen.contains(name);
+    (!chosen.is_empty()).then(|| Owner::ALL.into_iter().map(Owner::name).filter(is_named).collect())
 }

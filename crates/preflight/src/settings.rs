@@ -70,6 +70,16 @@ impl Variable {
                 .is_some_and(|prefix| name.starts_with(prefix))
     }
 
+    /// That its value is not read.
+    #[must_use]
+    pub fn not_read(&self) -> String {
+        let from = self.source.text();
+        match self.name.ends_with('*') {
+            true => format!("it may come from {from}, which is not read"),
+            false => format!("variable {} comes from {from}, which is not read", self.name),
+        }
+    }
+
     /// The variable of this name among others. One that is named by itself comes before entries of a Secret, as in a container.
     pub fn find<'a>(variables: impl IntoIterator<Item = &'a Self>, name: &str) -> Option<&'a Self> {
         let found = variables.into_iter().filter(|one| one.may_be(name));

@@ -5,16 +5,15 @@ use std::path::Path;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Container, EnvVarSource};
-use metal3_flags::{FALSE, Owner};
+use metal3_flags::Owner;
 use metal3_hosts::ironics::USUAL_NAME;
 use metal3_preflight::{
-    Decision, Finding, Given, Manager, NotRead, ONE_NAMESPACE, Source, Variable, expanded, unknown_reference,
+    Decision, Finding, Given, Manager, NotRead, ONE_NAMESPACE, Source, Variable, WATCH_NAMESPACE, container, expanded,
+    unknown_reference,
 };
 
 use super::reader::Reader;
 use crate::hosts_config::Environment;
-
-const CONTAINER: &str = "manager";
 
 /// Variables of hosts that may stop a switch by their value: where Ironic is, and how its certificate is verified.
 const OF_TRUST: [&str; 7] = [
@@ -38,21 +37,17 @@ pub(super) async fn read(
 ) -> (Vec<Given>, Vec<Finding>) {
     let (mut all, mut findings) = (Vec::new(), Vec::new());
     for manager in managers.iter().filter(|manager| !manager.is_this_program) {
-        let Some((namespace, name)) = manager.deployment.split_once('/') else {
-            continue;
-        };
-        let is_it = |one: &&Deployment| {
-            let (of, named) = (one.metadata.namespace.as_deref(), one.metadata.name.as_deref());
-            (of, named) == (Some(namespace), Some(name))
-        };
-        let Some(container) = deployments.iter().find(is_it).and_then(container) else {
+        let namespace = manager.deployment.split('/').next().unwrap_or_default();
+        let Some(container) = manager.find(deployments).and_then(container) else {
             continue;
         };
         let variables = variables(reader, namespace, container).await;
         let mut without_effect = Vec::new();
         if manager.controllers.contains(&Owner::Hosts.name()) {
             let object = format!("Deployment {}", manager.deployment);
-            let (of_hosts, refused) = judged(&object, &variables, container);
+            // Other variables are valid with an image of the agent for each host.
+            let builds_images = manager.is_on("build-preprov-image");
+            let (of_hosts, refused) = judged(&object, &variables, container, builds_images);
             findings.extend(of_hosts);
             reader.not_read.extend(not_judged(&object, &variables));
             without_effect = refused;
@@ -64,22 +59,6 @@ pub(super) async fn read(
         });
     }
     (all, findings)
-}
-
-/// Whether the Go manager requests an image of the agent for each host: other variables are valid then.
-fn builds_agent_images(container: &Container) -> bool {
-    let on = ["--build-preprov-image", "-build-preprov-image"];
-    let is_on = |argument: &str| {
-        let (name, value) = argument.split_once('=').unwrap_or((argument, "true"));
-        on.contains(&name) && !FALSE.contains(&value)
-    };
-    container.args.iter().flatten().any(|argument| is_on(argument))
-}
-
-fn container(deployment: &Deployment) -> Option<&Container> {
-    let containers = &deployment.spec.as_ref()?.template.spec.as_ref()?.containers;
-    let named = containers.iter().find(|one| one.name == CONTAINER);
-    named.or_else(|| containers.first())
 }
 
 /// The variables with their sources. Values of Secrets are not read.
@@ -182,12 +161,17 @@ fn not_judged(object: &str, variables: &Variables) -> Vec<NotRead> {
 
 /// What this program would say about these variables of hosts: findings, and the variables that it rejects or ignores, each with
 /// the reason. A variable whose value is not known is not judged.
-fn judged(object: &str, variables: &Variables, container: &Container) -> (Vec<Finding>, Vec<(String, String)>) {
+fn judged(
+    object: &str,
+    variables: &Variables,
+    container: &Container,
+    builds_images: bool,
+) -> (Vec<Finding>, Vec<(String, String)>) {
     let mounts = container.volume_mounts.iter().flatten();
     let mounts: Vec<&str> = mounts.map(|mount| mount.mount_path.as_str()).collect();
     let is_there = |path: &Path| mounts.iter().any(|mount| path.starts_with(mount));
     let variable = |name: &str| variables.get(name)?.value.clone();
-    match Environment::read_for(variable, is_there, builds_agent_images(container)) {
+    match Environment::read_for(variable, is_there, builds_images) {
         Ok(read) => {
             let ignored = read.warnings.iter().filter_map(|warning| {
                 let (name, why) = warning.split_once(' ')?;
@@ -219,7 +203,7 @@ fn judged(object: &str, variables: &Variables, container: &Container) -> (Vec<Fi
             let is_known = |name: &str| variables.get(name).is_some_and(|variable| variable.value.is_some());
             let known = || errors.iter().filter(|error| is_known(error.variable));
             let finding = |error: &crate::hosts_config::VariableError| match error.variable {
-                "WATCH_NAMESPACE" => {
+                WATCH_NAMESPACE => {
                     Finding::new(Decision::No, object, error.to_string(), ONE_NAMESPACE).row("hosts-one-namespace")
                 }
                 // Without it the certificate is refused, and every host waits.

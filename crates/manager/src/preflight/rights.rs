@@ -21,12 +21,8 @@ struct Rules {
 pub(super) async fn accounts(client: &Client, deployments: &[Deployment], managers: &[Manager]) -> Vec<Account> {
     let mut accounts = Vec::new();
     for manager in managers.iter().filter(|manager| !manager.is_this_program) {
-        let (namespace, name) = manager.deployment.split_once('/').unwrap_or_default();
-        let is_it = |one: &&Deployment| {
-            let (of, named) = (one.metadata.namespace.as_deref(), one.metadata.name.as_deref());
-            (of, named) == (Some(namespace), Some(name))
-        };
-        let spec = deployments.iter().find(is_it).and_then(|one| one.spec.as_ref());
+        let namespace = manager.deployment.split('/').next().unwrap_or_default();
+        let spec = manager.find(deployments).and_then(|one| one.spec.as_ref());
         let pod = spec.and_then(|spec| spec.template.spec.as_ref());
         let account = pod.and_then(|pod| pod.service_account_name.clone());
         let account = account.unwrap_or_else(|| "default".to_owned());

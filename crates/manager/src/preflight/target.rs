@@ -1,7 +1,7 @@
 //! The settings of a Go manager, as those of this program in its place.
 
 use metal3_flags::{Mapped, Options, Owner, mapped};
-use metal3_preflight::{Given, Manager, NotRead, Variable, expanded, unknown_reference};
+use metal3_preflight::{Given, Manager, NotRead, Variable, WATCH_NAMESPACE, expanded, unknown_reference};
 
 /// The variables that say where Ironic is, and how to log in. They are those of the command: the network of the manager, its mounted
 /// files and its login are not those of the person who runs it, and a ConfigMap must not choose where a login of that person goes.
@@ -17,9 +17,6 @@ pub(super) const OF_IRONIC: [&str; 10] = [
     "IRONIC_SKIP_CLIENT_SAN_VERIFY",
     "METAL3_AUTH_ROOT_DIR",
 ];
-
-/// The variable with the namespaces of a manager.
-const NAMESPACES: &str = "WATCH_NAMESPACE";
 
 /// A Go manager whose place the controllers take.
 pub(super) struct Target<'a> {
@@ -56,18 +53,14 @@ impl Target<'_> {
 
     /// That the value of a variable is not known.
     fn not_read(&self, variable: &Variable) -> String {
-        let (name, from) = (&variable.name, variable.source.text());
-        format!(
-            "variable {name} of {} comes from {from}, which is not read",
-            self.manager.deployment
-        )
+        format!("Deployment {}: {}", self.manager.deployment, variable.not_read())
     }
 
     /// The options of this program in its place, in a dry run.
     pub(super) fn options(&self, namespace: Option<&str>) -> Result<Options, String> {
         // A guess would read what is of others, or nothing.
-        if let Some(unknown) = self.find(NAMESPACES).filter(|one| one.value.is_none()) {
-            return Err(format!("{NAMESPACES} is not known: {}", self.not_read(unknown)));
+        if let Some(unknown) = self.find(WATCH_NAMESPACE).filter(|one| one.value.is_none()) {
+            return Err(format!("{WATCH_NAMESPACE} is not known: {}", self.not_read(unknown)));
         }
         let arguments = self.manager.arguments.iter();
         if let Some(unknown) = arguments

@@ -9,7 +9,10 @@ use crate::managers::Manager;
 use crate::settings::{Variable, expanded, unknown_reference};
 
 /// The variable with the namespace of a manager of hosts without `--namespace`. The others do not read it.
-const WATCH_NAMESPACE: &str = "WATCH_NAMESPACE";
+pub const WATCH_NAMESPACE: &str = "WATCH_NAMESPACE";
+
+/// The flag that decides about the namespace, so that the variable does not.
+const NAMESPACE: &str = "namespace";
 
 fn variables<'a>(facts: &'a Facts, manager: &Manager) -> &'a [Variable] {
     let given = facts.given.iter().find(|one| one.deployment == manager.deployment);
@@ -59,7 +62,7 @@ fn named(facts: &Facts, manager: &Manager) -> Option<String> {
     .into_iter()
     .flatten()
     .collect();
-    if options.namespace.is_none() && !names_namespace(manager) {
+    if options.namespace.is_none() && !manager.has_flag(NAMESPACE) {
         let watched = of_environment(facts, manager);
         let watched = watched.and_then(|variable| Some((variable.value.as_deref()?, variable.source.text())));
         let watched = watched.filter(|(value, _)| !value.is_empty());
@@ -76,15 +79,6 @@ fn options(facts: &Facts, manager: &Manager) -> Option<Options> {
         .collect();
     let Mapped { arguments, .. } = mapped(&owners, known_arguments(facts, manager));
     metal3_flags::parse(arguments).ok().and_then(Request::options)
-}
-
-/// Whether a flag decides about the namespace, so that the variable does not.
-fn names_namespace(manager: &Manager) -> bool {
-    let is_it = |argument: &String| {
-        let name = argument.trim_start_matches('-').split('=').next().unwrap_or_default();
-        argument.starts_with('-') && name == "namespace"
-    };
-    manager.arguments.iter().any(is_it)
 }
 
 fn of_environment<'a>(facts: &'a Facts, manager: &Manager) -> Option<&'a Variable> {
@@ -108,10 +102,17 @@ fn of_manager(facts: &Facts, manager: &Manager) -> Vec<NotRead> {
         if let Some(variable) = unknown(facts, manager, argument) {
             not_known.push(NotRead {
                 what: format!("the argument {} of Deployment {at}", without_logins(argument)),
-                why: not_read(variable),
+                why: variable.not_read(),
             });
         }
     }
+    not_known.extend(manager.started_by.as_ref().map(|program| NotRead {
+        what: format!("the arguments of Deployment {at}"),
+        why: format!(
+            "its command starts {}, which may give the manager others",
+            without_logins(program)
+        ),
+    }));
     let controllers = format!("--controllers={}", manager.controllers.join(","));
     let arguments = known_arguments(facts, manager);
     let errors = metal3_flags::parse([controllers].into_iter().chain(arguments)).err();
@@ -124,18 +125,10 @@ fn of_manager(facts: &Facts, manager: &Manager) -> Vec<NotRead> {
             });
         }
     }
-    let unread = of_environment(facts, manager).filter(|one| one.value.is_none() && !names_namespace(manager));
+    let unread = of_environment(facts, manager).filter(|one| one.value.is_none() && !manager.has_flag(NAMESPACE));
     not_known.extend(unread.map(|variable| NotRead {
         what: format!("{WATCH_NAMESPACE} of Deployment {at}"),
-        why: not_read(variable),
+        why: variable.not_read(),
     }));
     not_known
-}
-
-fn not_read(variable: &Variable) -> String {
-    let from = variable.source.text();
-    match variable.name.ends_with('*') {
-        true => format!("it may come from {from}, which is not read"),
-        false => format!("variable {} comes from {from}, which is not read", variable.name),
-    }
 }

@@ -161,6 +161,94 @@ fn scope_that_is_not_known_makes_the_decision_unknown_and_is_named() {
     assert_eq!((unknown.decision, unknown.exit_code()), (Decision::Unknown, 5));
 }
 
+/// Kubernetes starts the program of `command` with what follows it, and with `args`.
+#[test]
+fn arguments_of_a_command_are_those_of_the_manager() {
+    let (program, operator) = ("/manager", "/baremetal-operator");
+    for (command, args, named, unknown) in [
+        (
+            &[program, "--namespace=lab"][..],
+            &[][..],
+            Some("--namespace=lab, and"),
+            None,
+        ),
+        (
+            &[operator, "--namespace", "lab"],
+            &["--webhook-port=9443"],
+            Some("--namespace=lab, and"),
+            None,
+        ),
+        (
+            &[program, "--namespace=lab"],
+            &["--namespace=other"],
+            Some("--namespace=other, and"),
+            None,
+        ),
+        (&[program], &["--webhook-port=9443"], None, None),
+        (&[], &["--namespace=lab"], Some("--namespace=lab, and"), None),
+        (
+            &["/bin/sh", "-c", "/manager --namespace=lab"],
+            &[],
+            None,
+            Some("the arguments of Deployment capm3-system/capm3-controller-manager"),
+        ),
+    ] {
+        let mut one = deployment("capm3-system", MACHINES, "r/m:v1.14.0", args, false);
+        let pod = one.spec.as_mut().unwrap().template.spec.as_mut().unwrap();
+        pod.containers[0].command = Some(command.iter().map(ToString::to_string).collect());
+        let found = report(Facts {
+            deployments: vec![one],
+            ..facts(Direction::ToThisProgram)
+        });
+        let scope = found.findings.iter().find(|one| one.what.starts_with("serves only"));
+        let is_named = |part: &str| scope.is_some_and(|one| one.what.contains(part));
+        assert!(
+            named.map_or(scope.is_none(), is_named),
+            "{command:?} {args:?}: {found:?}"
+        );
+        let is_unknown = |what: &str| found.not_read.iter().any(|one| one.what == what);
+        assert!(
+            unknown.map_or(found.not_read.is_empty(), is_unknown),
+            "{command:?} {args:?}: {found:?}"
+        );
+    }
+}
+
+/// A list after the flag, and of several lists each.
+#[test]
+fn controllers_of_this_program_are_those_of_its_arguments() {
+    for (arguments, controllers) in [
+        (&["--controllers=ipam"][..], &["ipam"][..]),
+        (&["--controllers", "ipam"], &["ipam"]),
+        (&["-controllers", "hosts, ipam", "--leader-elect"], &["ipam", "hosts"]),
+        (&["--controllers=ipam", "--controllers", "hosts"], &["ipam", "hosts"]),
+        (&["--leader-elect"], &["capm3", "ipam", "hosts"]),
+    ] {
+        let one = deployment("metal3", "metal3-controller-manager", "r/m:v1.14.0", arguments, true);
+        let found = found(&[one]);
+        let mut named = found[0].controllers.clone();
+        named.sort_unstable();
+        let mut expected = controllers.to_vec();
+        expected.sort_unstable();
+        assert_eq!(named, expected, "{arguments:?}");
+    }
+}
+
+#[test]
+fn last_use_of_a_switch_counts() {
+    for (arguments, is_on) in [
+        (&["--hostclaims"][..], true),
+        (&["-hostclaims=true"], true),
+        (&["--hostclaims", "--hostclaims=false"], false),
+        (&["--hostclaims=F", "--hostclaims=1"], true),
+        (&["hostclaims"], false),
+        (&[], false),
+    ] {
+        let one = deployment("metal3", HOSTS, "r/m:v0.14.0", arguments, false);
+        assert_eq!(found(&[one])[0].serves_claims(), is_on, "{arguments:?}");
+    }
+}
+
 #[test]
 fn managers_are_found_with_their_release_and_arguments() {
     let mut facts = facts(Direction::ToThisProgram);
