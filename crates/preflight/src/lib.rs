@@ -11,6 +11,7 @@ mod admission;
 mod back;
 mod definitions;
 mod dry_run;
+mod environment;
 mod facts;
 mod finding;
 mod hosts;
@@ -28,6 +29,7 @@ mod unserved;
 mod tests;
 
 pub use dry_run::{Change, DryRun};
+pub use environment::{ConfigMaps, config_maps, variables};
 pub use facts::{Crd, Direction, Facts, Provider, Secret};
 pub use finding::{Decision, Finding, NotRead};
 pub use managers::{Manager, Series, container, found};

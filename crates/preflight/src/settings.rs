@@ -80,10 +80,9 @@ impl Variable {
         }
     }
 
-    /// The variable of this name among others. One that is named by itself comes before entries of a Secret, as in a container.
+    /// The variable of this name among others, in the order of their container: the last one counts.
     pub fn find<'a>(variables: impl IntoIterator<Item = &'a Self>, name: &str) -> Option<&'a Self> {
-        let found = variables.into_iter().filter(|one| one.may_be(name));
-        found.min_by_key(|one| one.name != name)
+        variables.into_iter().filter(|one| one.may_be(name)).last()
     }
 }
 
@@ -92,7 +91,7 @@ impl Variable {
 pub struct Given {
     /// `NAMESPACE/NAME` of its Deployment.
     pub deployment: String,
-    /// Its variables.
+    /// Its variables, in the order of its container.
     pub variables: Vec<Variable>,
     /// Variables that this program rejects or that have no effect, each with the reason.
     pub without_effect: Vec<(String, String)>,
@@ -135,10 +134,7 @@ fn of_manager(manager: &Manager, given: &[Given]) -> Settings {
     let owners: Vec<Owner> = owners.collect();
     let environment = given.iter().find(|one| one.deployment == manager.deployment);
     let variables = environment.map_or(&[][..], |one| &one.variables);
-    let values = |name: &str| {
-        let known = variables.iter().find(|one| one.name == name);
-        known.and_then(|one| one.value.clone())
-    };
+    let values = |name: &str| Variable::find(variables, name)?.value.clone();
     let arguments = manager.arguments.iter();
     let arguments = arguments.map(|argument| without_logins(&expanded(argument, values)));
     let Mapped { arguments, dropped } = mapped(&owners, arguments);
@@ -164,6 +160,7 @@ fn of_manager(manager: &Manager, given: &[Given]) -> Settings {
             }),
         }
     }
+    kept.sort_by_key(|one| (one.name.clone(), one.source.text()));
     Settings {
         deployment: manager.deployment.clone(),
         arguments,

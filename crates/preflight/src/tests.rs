@@ -2,6 +2,7 @@
 
 mod definitions;
 mod dry_run;
+mod environment;
 mod hosts;
 mod managers;
 mod settings;

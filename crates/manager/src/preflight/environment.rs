@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{Container, EnvVarSource};
+use k8s_openapi::api::core::v1::Container;
 use metal3_flags::Owner;
 use metal3_hosts::ironics::USUAL_NAME;
 use metal3_preflight::{
-    Decision, Finding, Given, Manager, NotRead, ONE_NAMESPACE, Source, Variable, WATCH_NAMESPACE, container, expanded,
-    unknown_reference,
+    ConfigMaps, Decision, Finding, Given, Manager, NotRead, ONE_NAMESPACE, Variable, WATCH_NAMESPACE, config_maps,
+    container, variables,
 };
 
 use super::reader::Reader;
 use crate::hosts_config::Environment;
 
 /// Variables of hosts that may stop a switch by their value: where Ironic is, and how its certificate is verified.
-const OF_TRUST: [&str; 7] = [
+const OF_IRONIC_CONNECTION: [&str; 7] = [
     "IRONIC_ENDPOINT",
     "IRONIC_ENDPOINTS",
     "IRONIC_CACERT_FILE",
@@ -25,9 +25,6 @@ const OF_TRUST: [&str; 7] = [
     "IRONIC_INSECURE",
     "IRONIC_SKIP_CLIENT_SAN_VERIFY",
 ];
-
-/// Variables by name: a later one replaces an earlier one, as in a container.
-type Variables = BTreeMap<String, Variable>;
 
 /// The environment of each Go manager, and the findings about those of hosts.
 pub(super) async fn read(
@@ -41,7 +38,12 @@ pub(super) async fn read(
         let Some(container) = manager.find(deployments).and_then(container) else {
             continue;
         };
-        let variables = variables(reader, namespace, container).await;
+        let mut maps = ConfigMaps::new();
+        for name in config_maps(container) {
+            let entries = reader.config_map(namespace, &name).await;
+            maps.insert(name, entries);
+        }
+        let variables = variables(container, namespace, &maps);
         let mut without_effect = Vec::new();
         if manager.controllers.contains(&Owner::Hosts.name()) {
             let object = format!("Deployment {}", manager.deployment);
@@ -54,98 +56,18 @@ pub(super) async fn read(
         }
         all.push(Given {
             deployment: manager.deployment.clone(),
-            variables: variables.into_values().collect(),
+            variables,
             without_effect,
         });
     }
     (all, findings)
 }
 
-/// The variables with their sources. Values of Secrets are not read.
-async fn variables(reader: &mut Reader, namespace: &str, container: &Container) -> Variables {
-    let mut variables = Variables::new();
-    for source in container.env_from.iter().flatten() {
-        let prefix = source.prefix.as_deref().unwrap_or_default();
-        if let Some(map) = &source.config_map_ref {
-            let source = Source::ConfigMap(map.name.clone());
-            match reader.config_map(namespace, &map.name).await {
-                Some(entries) => {
-                    for (name, value) in entries {
-                        add(&mut variables, format!("{prefix}{name}"), Some(value), source.clone());
-                    }
-                }
-                None => any_of(&mut variables, prefix, (&map.name, source)),
-            }
-        }
-        if let Some(secret) = &source.secret_ref {
-            any_of(
-                &mut variables,
-                prefix,
-                (&secret.name, Source::Secret(secret.name.clone())),
-            );
-        }
-    }
-    for variable in container.env.iter().flatten() {
-        let (value, source) = match &variable.value_from {
-            None => written(variable.value.as_deref(), &variables),
-            Some(from) => referenced(reader, namespace, from).await,
-        };
-        add(&mut variables, variable.name.clone(), value, source);
-    }
-    variables
-}
-
-/// Any variable with the prefix, of a source whose content is not read. Several may have the same prefix, or none.
-fn any_of(variables: &mut Variables, prefix: &str, (name, source): (&str, Source)) {
-    let variable = Variable {
-        name: format!("{prefix}*"),
-        value: None,
-        source,
-    };
-    variables.insert(format!("{prefix}* {name}"), variable);
-}
-
-/// The value that is written in the Deployment. It is not known where it refers to one that is not.
-fn written(text: Option<&str>, earlier: &Variables) -> (Option<String>, Source) {
-    let Some(text) = text else {
-        return (None, Source::Deployment);
-    };
-    let find = |name: &str| Variable::find(earlier.values(), name);
-    match unknown_reference(text, find) {
-        Some(unknown) => (None, unknown.source.clone()),
-        None => (
-            Some(expanded(text, |name| find(name)?.value.clone())),
-            Source::Deployment,
-        ),
-    }
-}
-
-fn add(variables: &mut Variables, name: String, value: Option<String>, source: Source) {
-    variables.insert(name.clone(), Variable { name, value, source });
-}
-
-async fn referenced(reader: &mut Reader, namespace: &str, from: &EnvVarSource) -> (Option<String>, Source) {
-    if let Some(entry) = &from.config_map_key_ref {
-        let entries = reader.config_map(namespace, &entry.name).await;
-        let value = entries.and_then(|mut entries| entries.remove(&entry.key));
-        return (value, Source::ConfigMap(entry.name.clone()));
-    }
-    if let Some(entry) = &from.secret_key_ref {
-        return (None, Source::Secret(entry.name.clone()));
-    }
-    let field = from.field_ref.as_ref().map(|field| field.field_path.clone());
-    if field.as_deref() == Some("metadata.namespace") {
-        return (Some(namespace.to_owned()), Source::Pod("metadata.namespace".to_owned()));
-    }
-    let resource = from.resource_field_ref.as_ref().map(|field| field.resource.clone());
-    (None, Source::Pod(field.or(resource).unwrap_or_default()))
-}
-
 /// Variables that may stop a switch, and whose values are not known, by their source.
-fn not_judged(object: &str, variables: &Variables) -> Vec<NotRead> {
+fn not_judged(object: &str, variables: &[Variable]) -> Vec<NotRead> {
     let mut by_source: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for name in OF_TRUST {
-        let found = Variable::find(variables.values(), name).filter(|one| one.value.is_none());
+    for name in OF_IRONIC_CONNECTION {
+        let found = Variable::find(variables, name).filter(|one| one.value.is_none());
         if let Some(unknown) = found {
             by_source.entry(unknown.source.text()).or_default().push(name);
         }
@@ -163,14 +85,14 @@ fn not_judged(object: &str, variables: &Variables) -> Vec<NotRead> {
 /// the reason. A variable whose value is not known is not judged.
 fn judged(
     object: &str,
-    variables: &Variables,
+    variables: &[Variable],
     container: &Container,
     builds_images: bool,
 ) -> (Vec<Finding>, Vec<(String, String)>) {
     let mounts = container.volume_mounts.iter().flatten();
     let mounts: Vec<&str> = mounts.map(|mount| mount.mount_path.as_str()).collect();
     let is_there = |path: &Path| mounts.iter().any(|mount| path.starts_with(mount));
-    let variable = |name: &str| variables.get(name)?.value.clone();
+    let variable = |name: &str| Variable::find(variables, name)?.value.clone();
     match Environment::read_for(variable, is_there, builds_images) {
         Ok(read) => {
             let ignored = read.warnings.iter().filter_map(|warning| {
@@ -200,7 +122,7 @@ fn judged(
         }
         Err(errors) => {
             let cure = "do not copy this variable to this program, which would not start";
-            let is_known = |name: &str| variables.get(name).is_some_and(|variable| variable.value.is_some());
+            let is_known = |name: &str| variable(name).is_some();
             let known = || errors.iter().filter(|error| is_known(error.variable));
             let finding = |error: &crate::hosts_config::VariableError| match error.variable {
                 WATCH_NAMESPACE => {

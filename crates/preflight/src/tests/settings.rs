@@ -230,7 +230,7 @@ fn switch_is_served_where_the_go_manager_serves_it_unless_its_login_is_in_anothe
 }
 
 #[test]
-fn entries_of_a_secret_may_be_any_variable_unless_one_is_named_by_itself() {
+fn entries_of_a_secret_may_be_any_variable_unless_a_later_one_has_its_name() {
     let all = [
         variable("*", None, Source::Secret("all".to_owned())),
         variable("IRONIC_*", None, Source::Secret("ironic".to_owned())),
@@ -242,6 +242,7 @@ fn entries_of_a_secret_may_be_any_variable_unless_one_is_named_by_itself() {
         found.map(|one| one.name.clone())
     };
     assert_eq!(find(&[0, 2], "KNOWN").as_deref(), Some("KNOWN"));
+    assert_eq!(find(&[2, 0], "KNOWN").as_deref(), Some("*"));
     assert_eq!(find(&[0, 2], "WATCH_NAMESPACE").as_deref(), Some("*"));
     assert_eq!(find(&[1, 2], "WATCH_NAMESPACE"), None);
     assert_eq!(find(&[1, 2], "IRONIC_NETWORKING_ENABLED").as_deref(), Some("IRONIC_*"));
