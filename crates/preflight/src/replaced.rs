@@ -43,6 +43,16 @@ pub(crate) fn findings(facts: &Facts, managers: &[Manager]) -> Vec<Finding> {
     findings
 }
 
+/// What is not known of the Go managers: their release, and the settings that may narrow their scope.
+pub(crate) fn not_known(facts: &Facts, managers: &[Manager]) -> Vec<NotRead> {
+    let theirs = managers.iter().filter(|manager| !manager.is_this_program);
+    let mut not_known: Vec<NotRead> = theirs
+        .filter_map(|manager| version::not_known(facts, manager))
+        .collect();
+    not_known.extend(scope::not_known(facts, managers));
+    not_known
+}
+
 /// Controllers whose objects exist, and whose manager has none of the names that are known.
 pub(crate) fn not_found(facts: &Facts, managers: &[Manager]) -> Vec<NotRead> {
     if !facts.are_listed("deployments") {

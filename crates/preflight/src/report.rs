@@ -50,7 +50,7 @@ pub fn report(mut facts: Facts) -> Report {
         Direction::ToThisProgram => {
             let not_found = replaced::not_found(&facts, &managers);
             facts.not_read.extend(not_found);
-            let not_known = replaced::scope::not_known(&facts, &managers);
+            let not_known = replaced::not_known(&facts, &managers);
             facts.not_read.extend(not_known);
             let mut findings = replaced::findings(&facts, &managers);
             findings.extend(facts.environment.iter().cloned());

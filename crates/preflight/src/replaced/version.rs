@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use metal3_flags::Owner;
 
 use crate::facts::{Facts, Provider};
-use crate::finding::{Decision, Finding};
+use crate::finding::{Decision, Finding, NotRead};
 use crate::managers::{Manager, Series};
 
 /// The newest series that is known.
@@ -39,18 +39,26 @@ fn sources(facts: &Facts, manager: &Manager) -> Vec<(String, Series)> {
     [tag, label, recorded].into_iter().flatten().collect()
 }
 
-/// Whether the manager is of this provider: by its label, or by the names of the providers without one.
+/// The providers whose version is that of the controllers. That of machines contained those of addresses, of the same series.
+const PROVIDERS: [(Owner, &str); 3] = [
+    (Owner::Capm3, "infrastructure-metal3"),
+    (Owner::Ipam, "ipam-metal3"),
+    (Owner::Ipam, "infrastructure-metal3"),
+];
+
+/// Whether the version of the provider is that of the manager: by its label, or by the namespace without one.
 fn is_of(provider: &Provider, manager: &Manager) -> bool {
     let namespace = manager.deployment.split('/').next().unwrap_or_default();
+    let mut known = PROVIDERS.iter().filter(|(_, name)| *name == provider.name);
+    let is_known = known.any(|(owner, _)| manager.controllers == [owner.name()]);
     let is_named = match &manager.provider {
         Some(label) => *label == provider.name,
-        None => {
-            let of_release = [(Owner::Capm3, "infrastructure-metal3"), (Owner::Ipam, "ipam-metal3")];
-            let mut of_release = of_release.into_iter();
-            of_release.any(|(owner, name)| manager.controllers == [owner.name()] && provider.name == name)
-        }
+        None => PROVIDERS
+            .iter()
+            .find(|(owner, _)| manager.controllers == [owner.name()])
+            .is_some_and(|(_, first)| *first == provider.name),
     };
-    is_named && provider.namespace == namespace
+    is_known && is_named && provider.namespace == namespace
 }
 
 /// What says the series first.
@@ -80,15 +88,8 @@ pub(super) fn findings(facts: &Facts, manager: &Manager, object: &str) -> Vec<Fi
             format!("upgrade it to {oldest} or later first"),
         ));
     }
-    let sure = format!("make sure that it is {oldest} or later");
-    if all.is_empty() {
-        let unread = match facts.providers {
-            Some(_) => "",
-            None => ", and the inventory of clusterctl could not be read",
-        };
-        let what = format!("the tag of {} does not say the release{unread}", manager.image);
-        findings.push(Finding::new(Decision::Go, object, what, sure));
-    } else if all.len() > 1 {
+    if all.len() > 1 {
+        let sure = format!("make sure that it is {oldest} or later");
         let each: Vec<String> = sources
             .iter()
             .map(|(source, series)| format!("{series} by {source}"))
@@ -97,4 +98,25 @@ pub(super) fn findings(facts: &Facts, manager: &Manager, object: &str) -> Vec<Fi
         findings.push(Finding::new(Decision::Go, object, what, sure));
     }
     findings
+}
+
+/// That nothing says the release: it may be one whose objects are not taken over.
+pub(super) fn not_known(facts: &Facts, manager: &Manager) -> Option<NotRead> {
+    if !sources(facts, manager).is_empty() {
+        return None;
+    }
+    let unread = match facts.providers {
+        Some(_) => "",
+        None => ", and the inventory of clusterctl could not be read",
+    };
+    Some(NotRead {
+        what: format!("the release of Deployment {}", manager.deployment),
+        why: format!(
+            "the tag of {} does not say it{unread}; make sure that it is from {} to {}, and label the Deployment with it: \
+             app.kubernetes.io/version",
+            manager.image,
+            oldest(manager),
+            newest(manager)
+        ),
+    })
 }

@@ -296,7 +296,7 @@ fn managers_are_found_with_their_release_and_arguments() {
         "release 1.8 is older than 1.9",
         "upgrade it to 1.9",
         "--demo-mode:",
-        "does not say the release",
+        "does not say it",
         "already",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -395,14 +395,7 @@ fn release_is_that_of_tag_label_and_inventory_and_their_contradiction_is_named()
         ("r/m@sha256:00", provider, None, Some("v1.13.1"), known, &[]),
         ("r/m@sha256:00", None, None, Some("v1.13.1"), known, &[]),
         ("r/m@sha256:00", None, Some("1.13.1"), None, known, &[]),
-        (
-            "r/m@sha256:00",
-            Some("ipam-metal3"),
-            None,
-            Some("v1.13.1"),
-            None,
-            &[(Decision::Go, "does not say the release")],
-        ),
+        ("r/m@sha256:00", Some("ipam-metal3"), None, Some("v1.13.1"), None, &[]),
         (
             "r/m:v1.13.1",
             provider,
@@ -427,14 +420,7 @@ fn release_is_that_of_tag_label_and_inventory_and_their_contradiction_is_named()
             known,
             &[(Decision::No, newer), (Decision::Go, unclear)],
         ),
-        (
-            "r/m:mine",
-            provider,
-            None,
-            Some("nightly"),
-            None,
-            &[(Decision::Go, "does not say the release")],
-        ),
+        ("r/m:mine", provider, None, Some("nightly"), None, &[]),
     ];
     for (image, label, labelled, recorded, series, expected) in rows {
         let mut one = deployment("capm3-system", MACHINES, image, &[], false);
@@ -477,23 +463,63 @@ fn release_is_that_of_tag_label_and_inventory_and_their_contradiction_is_named()
             report.managers[0].series, series,
             "{image} {label:?} {labelled:?} {recorded:?}"
         );
+        let unknown: Vec<&str> = report.not_read.iter().map(|one| one.what.as_str()).collect();
+        let release = "the release of Deployment capm3-system/capm3-controller-manager";
+        let expected = series.map_or(vec![release], |_| Vec::new());
+        assert_eq!(unknown, expected, "{image} {label:?} {labelled:?} {recorded:?}");
+        let is_known = report.decision != Decision::Unknown;
+        assert_eq!(
+            is_known,
+            series.is_some(),
+            "{image} {label:?} {labelled:?} {recorded:?}"
+        );
+    }
+}
+
+/// The version of a provider is that of its own controllers only: the host operator of another provider has a series of its own.
+#[test]
+fn version_of_a_provider_is_that_of_its_own_controllers() {
+    let (machines, addresses) = ("infrastructure-metal3", "ipam-metal3");
+    let (ipam, known) = ("ipam-controller-manager", Some(Series::new(1, 13)));
+    for (name, label, provider, series) in [
+        (MACHINES, Some(machines), machines, known),
+        (MACHINES, None, machines, known),
+        (MACHINES, Some(addresses), addresses, None),
+        (ipam, Some(addresses), addresses, known),
+        (ipam, None, addresses, known),
+        (ipam, Some(machines), machines, known),
+        (ipam, None, machines, None),
+        (HOSTS, Some(machines), machines, None),
+        (HOSTS, None, machines, None),
+        (MACHINES, Some("infrastructure-own"), "infrastructure-own", None),
+    ] {
+        let mut one = deployment("capm3-system", name, "r/m@sha256:00", &[], false);
+        let label = label.map(|label| ("cluster.x-k8s.io/provider".to_owned(), label.to_owned()));
+        one.metadata.labels = Some(label.into_iter().collect());
+        let provider = Provider {
+            namespace: "capm3-system".to_owned(),
+            name: provider.to_owned(),
+            version: "v1.13.1".to_owned(),
+        };
+        let found = report(Facts {
+            deployments: vec![one],
+            providers: Some(vec![provider.clone()]),
+            ..facts(Direction::ToThisProgram)
+        });
+        assert_eq!(found.managers[0].series, series, "{name} {provider:?}: {found:?}");
     }
 }
 
 #[test]
 fn inventory_that_could_not_be_read_is_named_when_nothing_else_says_the_release() {
     for (image, is_named) in [("r/m:v1.13.1", false), ("r/m@sha256:00", true)] {
-        let found = about(
-            Facts {
-                deployments: vec![deployment("capm3-system", MACHINES, image, &[], false)],
-                providers: None,
-                ..facts(Direction::ToThisProgram)
-            },
-            "Deployment",
-        );
-        let named = found
-            .iter()
-            .any(|(_, text)| text.contains("the inventory of clusterctl could not be read"));
+        let found = report(Facts {
+            deployments: vec![deployment("capm3-system", MACHINES, image, &[], false)],
+            providers: None,
+            ..facts(Direction::ToThisProgram)
+        });
+        let mut unread = found.not_read.iter();
+        let named = unread.any(|one| one.why.contains("the inventory of clusterctl could not be read"));
         assert_eq!(named, is_named, "{image}: {found:?}");
     }
 }
