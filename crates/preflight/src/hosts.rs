@@ -110,12 +110,16 @@ pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
     each(facts, |host| RULES.iter().filter_map(|rule| rule(host)).collect())
 }
 
-/// The same on the way back. A Go manager looks for a pause before anything else; `clusterctl move` takes a pause off.
+/// The same on the way back. A Go manager looks for a pause before anything else, and then whether the host is detached; `clusterctl
+/// move` takes a pause off.
 pub(crate) fn of_way_back(facts: &Facts) -> Vec<Finding> {
     each(facts, |host| {
-        let is_paused = stays_paused(host.object);
-        let found = back::GUARDS.iter().chain(BACK).filter_map(|rule| rule(host));
-        let found = found.map(|finding| if is_paused { after_the_pause(&finding) } else { finding });
+        let alone = Alone::of(host.object);
+        let found = back::DIFFERENCES.iter().chain(BACK).filter_map(|rule| rule(host));
+        let found = found.map(|finding| match alone {
+            Some(alone) => alone.until_then(&finding),
+            None => finding,
+        });
         found.chain(back::moved(host)).collect()
     })
 }
@@ -128,18 +132,56 @@ pub(crate) fn stays_paused(host: &BareMetalHost) -> bool {
         .is_some_and(|by| !of_managers.contains(&by))
 }
 
-fn after_the_pause(finding: &Finding) -> Finding {
-    let cure = match finding.cure.as_str() {
-        "" => String::new(),
-        cure => format!("before the pause is removed: {cure}"),
-    };
-    let what = format!(
-        "is paused, and left as it is until the pause is removed. Without the pause: {}",
-        finding.what
-    );
-    Finding {
-        row: finding.row,
-        ..Finding::new(Decision::Go, &finding.object, what, cure)
+/// Why a Go manager leaves a host and its machine as they are.
+#[derive(Clone, Copy)]
+enum Alone {
+    Paused,
+    Detached,
+}
+
+impl Alone {
+    fn of(host: &BareMetalHost) -> Option<Self> {
+        // A Go manager detaches a host at rest, and any other by force, unless it is being removed.
+        let is_at_rest = matches!(
+            host.status.provisioning.state,
+            ProvisioningState::Provisioned
+                | ProvisioningState::ExternallyProvisioned
+                | ProvisioningState::Available
+                | ProvisioningState::Ready
+        );
+        let is_of_deletion = host.status.provisioning.state == ProvisioningState::Deleting;
+        let request = host.detach_request().filter(|_| !is_of_deletion);
+        if stays_paused(host) {
+            Some(Self::Paused)
+        } else if request.is_some_and(|request| is_at_rest || request.force) {
+            Some(Self::Detached)
+        } else {
+            None
+        }
+    }
+
+    /// The finding, as it will be when the host is not left alone any more.
+    fn until_then(self, finding: &Finding) -> Finding {
+        let (is, annotation) = match self {
+            Self::Paused => ("paused", "the pause"),
+            Self::Detached => ("detached", "the annotation baremetalhost.metal3.io/detached"),
+        };
+        let cure = match finding.cure.as_str() {
+            "" => String::new(),
+            cure => format!("before {annotation} is removed: {cure}"),
+        };
+        let without = match self {
+            Self::Paused => "the pause",
+            Self::Detached => "it",
+        };
+        let what = format!(
+            "is {is}, and left as it is until {annotation} is removed. Without {without}: {}",
+            finding.what
+        );
+        Finding {
+            row: finding.row,
+            ..Finding::new(Decision::Go, &finding.object, what, cure)
+        }
     }
 }
 
@@ -165,7 +207,7 @@ fn servicing(host: &Host<'_>) -> Option<Finding> {
         let finding = host.finding(Decision::Wait, what, cure).row("host-service-ended");
         // Nothing reads the end of a service of a paused host.
         match stays_paused(host.object) {
-            true => after_the_pause(&finding),
+            true => Alone::Paused.until_then(&finding),
             false => finding,
         }
     })
@@ -203,7 +245,7 @@ fn update_is_pending(host: &Host<'_>) -> Option<Finding> {
 }
 
 fn in_flight(host: &Host<'_>) -> Option<Finding> {
-    if host.is_back() && back::is_guarded(host) {
+    if host.is_back() && back::has_difference(host) {
         return None;
     }
     let state = match host.state() {
@@ -239,7 +281,7 @@ fn moving(host: &Host<'_>) -> Option<Finding> {
 
 fn failed(host: &Host<'_>) -> Option<Finding> {
     let kind = host.error()?;
-    if host.is_back() && (back::is_guarded(host) || back::unserviced(host).is_some()) {
+    if host.is_back() && (back::has_difference(host) || back::unserviced(host).is_some()) {
         return None;
     }
     if host.object.status.error_type == Some(ErrorType::Servicing) {

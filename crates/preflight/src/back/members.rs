@@ -2,6 +2,7 @@
 
 use metal3_api::infrastructure::v1beta2::{Metal3Cluster, Metal3ClusterTemplate, Metal3Machine, Metal3MachineTemplate};
 use metal3_api::kind::Kind as _;
+use metal3_api::metal3::names::{INSPECT_ANNOTATION, INSPECTION_DISABLED};
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde_json::{Value, json};
 
@@ -22,20 +23,13 @@ struct Member {
 const REMOVE: &str = "do without it before the switch";
 const ANOTHER: &str = "use another template without it before the switch";
 
-const MEMBERS: [Member; 14] = [
+const MEMBERS: [Member; 13] = [
     of(
         BareMetalHost::KIND,
         "/spec/disablePowerOff",
         Some(Series::new(1, 10)),
         "the machine may be powered off",
         REMOVE,
-    ),
-    of(
-        BareMetalHost::KIND,
-        "/spec/inspectionMode",
-        Some(Series::new(1, 12)),
-        "a host that is not inspected yet is inspected by the agent",
-        "annotate the host with inspect.metal3.io=disabled",
     ),
     of(
         BareMetalHost::KIND,
@@ -140,7 +134,11 @@ const fn of(
 }
 
 pub(super) fn dropped(objects: &Objects, to: Series) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let mut findings: Vec<Finding> = objects
+        .documents::<BareMetalHost>()
+        .iter()
+        .filter_map(|host| inspection(host, to))
+        .collect();
     let missing = MEMBERS
         .iter()
         .filter(|member| member.since.is_none_or(|since| to < since));
@@ -165,4 +163,38 @@ pub(super) fn dropped(objects: &Objects, to: Series) -> Vec<Finding> {
         }));
     }
     findings
+}
+
+/// The first series with `spec.inspectionMode`, and the first that asks the BMC. Before, an annotation alone disables the inspection, and
+/// all series read it.
+const HAS_MODES: Series = Series::new(1, 12);
+const HAS_FAST: Series = Series::new(1, 14);
+
+/// How a host is inspected. The agent is what a Go manager without the member takes.
+fn inspection(host: &Value, to: Series) -> Option<Finding> {
+    let mode = host.pointer("/spec/inspectionMode").and_then(Value::as_str)?;
+    let annotation = host
+        .pointer("/metadata/annotations")
+        .and_then(|all| all.get(INSPECT_ANNOTATION));
+    let is_disabled = annotation.and_then(Value::as_str) == Some(INSPECTION_DISABLED);
+    let no = |what: String, cure: &str| Some(Finding::new(Decision::No, named(BareMetalHost::KIND, host), what, cure));
+    let dropped = format!("has spec.inspectionMode, which the definitions of release {to} do not have and drop");
+    match mode {
+        "disabled" if to < HAS_MODES && !is_disabled => no(
+            format!("{dropped}: a host that is not inspected yet is inspected by the agent, which boots the machine"),
+            "set the annotation inspect.metal3.io=disabled, which each release reads, and keep it: without it the host is inspected",
+        ),
+        "fast" if to < HAS_MODES && !is_disabled => no(
+            format!("{dropped}: a host that is not inspected yet is inspected by the agent, which boots the machine"),
+            "set spec.inspectionMode to agent if that may be, or set it to disabled, and the annotation inspect.metal3.io=disabled, which \
+             each release reads",
+        ),
+        "fast" if to >= HAS_MODES && to < HAS_FAST => no(
+            format!(
+                "has spec.inspectionMode: fast, which release {to} does not know: its webhook rejects each update of the host"
+            ),
+            "set spec.inspectionMode to agent or disabled",
+        ),
+        _ => None,
+    }
 }

@@ -11,7 +11,7 @@ use super::{Host, Rule, moving};
 use crate::finding::{Decision, Finding};
 
 /// What either manager would not do the same way.
-pub(super) const GUARDS: [Rule; 9] = [
+pub(super) const DIFFERENCES: [Rule; 9] = [
     withheld,
     external,
     errors::kept,
@@ -24,8 +24,8 @@ pub(super) const GUARDS: [Rule; 9] = [
 ];
 
 /// Whether a Go manager does not continue the host as this program does.
-pub(super) fn is_guarded(host: &Host<'_>) -> bool {
-    GUARDS.iter().any(|rule| rule(host).is_some())
+pub(super) fn has_difference(host: &Host<'_>) -> bool {
+    DIFFERENCES.iter().any(|rule| rule(host).is_some())
 }
 
 /// What runs, or ran, is not removed until a person decides.

@@ -55,6 +55,37 @@ fn way_back_is_refused_for_members_that_the_definitions_of_the_release_drop() {
     assert_eq!(about(back::<Metal3Cluster>(to, plain), "Metal3Cluster"), []);
 }
 
+/// The annotation disables the inspection in each release, so that it is the way out of the finding.
+#[test]
+fn inspection_of_a_host_is_judged_by_its_mode_and_its_annotation() {
+    for (minor, mode, annotation, part) in [
+        (11, "disabled", None, Some("inspect.metal3.io=disabled")),
+        (11, "disabled", Some("disabled"), None),
+        (11, "disabled", Some(""), Some("inspect.metal3.io=disabled")),
+        (11, "agent", None, None),
+        (11, "fast", None, Some("is inspected by the agent")),
+        (11, "fast", Some("disabled"), None),
+        (12, "disabled", None, None),
+        (12, "fast", None, Some("rejects each update")),
+        (13, "fast", Some("disabled"), Some("rejects each update")),
+        (14, "fast", None, None),
+    ] {
+        let mut one = host("available", json!({ "spec": { "inspectionMode": mode } }));
+        if let Some(value) = annotation {
+            one["metadata"]["annotations"] = json!({ "inspect.metal3.io": value });
+        }
+        let found = about(back::<BareMetalHost>(Series::new(1, minor), one), "BareMetalHost");
+        let stops: Vec<_> = found.iter().filter(|(of, _)| *of == Decision::No).collect();
+        assert_eq!(
+            stops.len(),
+            usize::from(part.is_some()),
+            "1.{minor} {mode} {annotation:?}: {found:?}"
+        );
+        let is_it = |(_, text): &&(Decision, String)| text.contains(part.unwrap_or_default());
+        assert!(stops.iter().all(is_it), "1.{minor} {mode} {annotation:?}: {found:?}");
+    }
+}
+
 /// A Go manager reads no pause of a remediation. A host that is paused keeps its power.
 #[test]
 fn remediation_that_is_paused_or_deleted_is_no_reason_to_go_back() {

@@ -13,8 +13,12 @@ use crate::finding::{Decision, Finding};
 pub(in crate::hosts) fn rebooted(host: &Host<'_>) -> Option<Finding> {
     let (spec, status) = (&host.object.spec, &host.object.status);
     let is_free = matches!(host.state(), State::Available | State::Ready);
+    // A free host is kept off by a request with force only.
     let mut requests = host.object.reboot_requests();
-    let is_kept_off = host.runs() && requests.any(|(name, _)| name.starts_with(REBOOT_ANNOTATION_PREFIX));
+    let is_kept_off = requests.any(|(name, request)| {
+        let is_forced = request.is_ok_and(|request| request.force);
+        name.starts_with(REBOOT_ANNOTATION_PREFIX) && (host.runs() || is_free && is_forced)
+    });
     let is_off = (host.runs() || is_free) && !spec.online;
     let is_asked = spec.disable_power_off == Some(true) && status.powered_on && (is_off || is_kept_off);
     let what = "must not be powered off, and is asked to be off; a Go manager reboots the machine again and again";

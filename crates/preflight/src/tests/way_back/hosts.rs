@@ -400,6 +400,10 @@ fn way_back_is_refused_for_a_request_that_a_go_manager_carries_out_another_way()
         one["metadata"]["annotations"] = json!({ "reboot.metal3.io/key": "" });
         one
     };
+    let forced = |mut one: Value| {
+        one["metadata"]["annotations"] = json!({ "reboot.metal3.io/key": r#"{"force":true}"# });
+        one
+    };
     let delayed = |action: &str, force: bool, is_deleted: bool| {
         let text = json!({ "deleteAction": action, "force": force }).to_string();
         let mut meta = json!({ "annotations": { "baremetalhost.metal3.io/detached": text } });
@@ -418,6 +422,8 @@ fn way_back_is_refused_for_a_request_that_a_go_manager_carries_out_another_way()
         ("provisioned", never_off(true, true), None),
         ("provisioned", kept_off(never_off(true, true)), off),
         ("available", kept_off(never_off(true, true)), None),
+        ("available", forced(never_off(true, true)), off),
+        ("inspecting", forced(never_off(true, true)), None),
         ("inspecting", never_off(false, true), None),
         ("deleting", json!({}), Some("host-restored-deletion")),
         ("powering off before delete", json!({}), Some("host-restored-deletion")),
@@ -437,6 +443,38 @@ fn way_back_is_refused_for_a_request_that_a_go_manager_carries_out_another_way()
     let mut detached = host("provisioned", delayed("delay", false, true));
     detached["status"]["conditions"] = held;
     refused_with(detached, None, "either manager leaves it alone");
+}
+
+/// A Go manager detaches a host at rest before it looks at its state; one at work only by force.
+#[test]
+fn detached_host_is_left_alone_until_it_is_attached() {
+    let detach = "baremetalhost.metal3.io/detached";
+    let never_off = json!({ "spec": { "disablePowerOff": true, "online": false } });
+    let image = |url: &str| json!({ "image": { "url": url } });
+    let (other, runs) = (image("http://images.example/b"), image("http://images.example/a"));
+    let unwanted = json!({ "spec": other, "status": { "provisioning": runs, "errorType": "provisioning error" } });
+    let taken = json!({ "spec": runs, "status": { "provisioning": runs } });
+    for (state, more, request, decision) in [
+        ("available", &never_off, None, Decision::No),
+        ("available", &never_off, Some(""), Decision::Go),
+        ("provisioned", &unwanted, None, Decision::No),
+        ("provisioned", &unwanted, Some("{}"), Decision::Go),
+        ("deprovisioning", &taken, Some(""), Decision::Wait),
+        ("deprovisioning", &taken, Some(r#"{"force":true}"#), Decision::Go),
+        ("deleting", &json!({}), Some(r#"{"force":true}"#), Decision::No),
+    ] {
+        let mut one = host(state, more.clone());
+        if let Some(request) = request {
+            one["metadata"]["annotations"] = json!({ detach: request });
+        }
+        let found = about(back::<BareMetalHost>(Series::new(1, 14), one), "BareMetalHost lab/a");
+        let worst = found.iter().map(|(decision, _)| *decision).max();
+        assert_eq!(worst, Some(decision), "{state} {more} {request:?}: {found:?}");
+        let says = found
+            .iter()
+            .any(|(_, text)| text.contains("is detached, and left as it is until"));
+        assert_eq!(says, decision == Decision::Go, "{state} {more} {request:?}: {found:?}");
+    }
 }
 
 #[test]
