@@ -13,7 +13,7 @@ use metal3_api::infrastructure::conversion::{Version, convert};
 use metal3_api::infrastructure::names as infrastructure;
 use metal3_api::kind::Kind as _;
 use metal3_api::metal3::names::{ENVIRONMENT_BAREMETAL, ENVIRONMENT_LABEL, SECRET_FINALIZER};
-use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HostDeployPolicy};
 use metal3_preflight::{Crd, Decision, Finding, KindName, NotRead, Objects, Provider, Secret as HostSecret, named};
 use metal3_runtime::work::{Class, classify};
 use serde::de::DeserializeOwned;
@@ -141,7 +141,9 @@ impl Reader {
     async fn of_version(&mut self, kind: &KindName, version: &str) -> Option<Vec<Value>> {
         let gvk = GroupVersionKind::gvk(kind.group, version, kind.kind);
         let resource = ApiResource::from_gvk_with_plural(&gvk, kind.plural);
-        let api: Api<DynamicObject> = match &self.namespace {
+        // A policy opens the hosts of its namespace to claims of others.
+        let namespace = self.namespace.as_ref().filter(|_| kind.kind != HostDeployPolicy::KIND);
+        let api: Api<DynamicObject> = match namespace {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
             None => Api::all_with(self.client.clone(), &resource),
         };

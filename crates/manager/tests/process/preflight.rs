@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Resource};
 use metal3_api::catalog;
-use metal3_api::metal3::v1alpha1::BareMetalHost;
+use metal3_api::metal3::v1alpha1::{BareMetalHost, HostClaim, HostDeployPolicy};
 use metal3_manager::preflight::{Surroundings, parse};
 use metal3_runtime::metrics::Metrics;
 use metal3_sim_cluster::Cluster;
@@ -392,6 +392,49 @@ async fn flag_that_no_go_manager_has_is_named_and_makes_the_decision_unknown() {
     let unknown =
         format!("Not read: what --label-selector of Deployment {PLACE}/baremetal-operator-controller-manager does");
     assert!(text.contains(&unknown) && text.contains("do not copy"), "{text}");
+}
+
+/// A policy opens the hosts of its namespace to the claims of others.
+#[tokio::test(start_paused = true)]
+async fn policies_of_all_namespaces_count_in_the_report_about_one() {
+    let world = TestCluster::empty().await;
+    world.cluster.install(&catalog::definitions()).unwrap();
+    go_host_manager(&world, "https://192.0.2.9:6385", LOGIN, "--hostclaims").await;
+    let image = json!({ "url": "http://192.0.2.9/i.iso", "format": "live-iso" });
+    let claim = json!({ "metadata": { "name": "c" }, "spec": { "poweredOn": true, "image": image } });
+    world.create::<HostClaim>(claim).await;
+    let of_namespace = format!("-n {NAMESPACE}");
+    let (text, code) = answer(&world, &of_namespace).await;
+    assert_eq!(code, 0, "{text}");
+    create_in_place::<HostDeployPolicy>(&world, json!({ "metadata": { "name": "p" }, "spec": {} })).await;
+    let (text, code) = answer(&world, &of_namespace).await;
+    assert!(
+        code == 4 && text.contains(&format!("HostClaim {NAMESPACE}/c")),
+        "{text}"
+    );
+    let forbidden = Plan::none().with(Rule::random(1000, Fault::refused(403)).resource("hostdeploypolicies"));
+    world.cluster.inject_for(&["user"], forbidden);
+    let (text, code) = answer(&world, &of_namespace).await;
+    assert!(
+        code == 5 && text.contains("can-i list hostdeploypolicies.metal3.io"),
+        "{text}"
+    );
+}
+
+/// Whether the Machine of a deleted machine exists is not known without it.
+#[tokio::test(start_paused = true)]
+async fn list_of_machines_that_may_not_be_read_makes_the_decision_unknown() {
+    let world = live_installation("https://192.0.2.9:6385", LOGIN, "").await;
+    world.cluster.install(&metal3_sim_cluster::cluster_api()).unwrap();
+    let (text, code) = answer(&world, "").await;
+    assert_eq!(code, 0, "{text}");
+    let forbidden = Plan::none().with(Rule::random(1000, Fault::refused(403)).resource("machines"));
+    world.cluster.inject_for(&["user"], forbidden);
+    let (text, code) = answer(&world, "").await;
+    assert!(
+        code == 5 && text.contains("can-i list machines.cluster.x-k8s.io"),
+        "{text}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
