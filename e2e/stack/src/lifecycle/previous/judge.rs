@@ -139,6 +139,7 @@ mod tests {
             agent: "capm3".to_owned(),
             verb: "patch".to_owned(),
             resource: "baremetalhosts/status".to_owned(),
+            namespace: "metal".to_owned(),
             name: host(number),
             at: 1,
         }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::logs::{Order, Verb, Write};
+use crate::products::machines::NAMESPACE;
 
 /// The changes of a dry run, and what it could not see.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +20,8 @@ struct Change {
     verb: String,
     /// In lower case, as in URLs.
     resource: String,
+    /// Empty for an object of the cluster.
+    namespace: String,
     name: String,
 }
 
@@ -58,10 +61,12 @@ impl First {
         let changes = all("changes").into_iter().map(|change| {
             let object = text(&change, "object");
             let (kind, name) = object.split_once(' ').unwrap_or_default();
+            let (namespace, name) = name.split_once('/').unwrap_or(("", name));
             Change {
                 verb: text(&change, "verb"),
                 resource: plural(kind),
-                name: name.rsplit('/').next().unwrap_or_default().to_owned(),
+                namespace: namespace.to_owned(),
+                name: name.to_owned(),
             }
         });
         let not_known = all("notKnown");
@@ -86,14 +91,15 @@ impl First {
         for host in happened.at_rest.difference(happened.by_chance) {
             differences.extend(self.host_at_rest(host, happened));
         }
-        let is_at_rest = |change: &&Change| change.is_of_host() && happened.at_rest.contains(&change.name);
+        let is_at_rest = |change: &&Change| happened.at_rest.contains(&change.name) && change.is_of_host(&change.name);
         // The audit log has no request to a workload cluster.
         let is_compared = |change: &&Change| {
             let is_hidden = || {
                 let object = (change.resource.clone(), change.name.clone());
                 change.verb == "patch status" && happened.hidden.contains(&object)
             };
-            change.resource != "nodes" && !happened.by_chance.contains(&change.name) && !is_hidden()
+            let is_by_chance = || happened.by_chance.contains(&change.name);
+            change.resource != "nodes" && !(change.is_own() && (is_by_chance() || is_hidden()))
         };
         let others = self.changes.iter().filter(|change| !is_at_rest(change));
         for change in others.filter(is_compared) {
@@ -101,7 +107,8 @@ impl First {
             let is_found = match change.order() {
                 // The request for a new node has no host in its path.
                 Some(verb) => happened.orders.iter().any(|order| {
-                    let is_named = order.host == change.name || (verb == Verb::Create && order.host.is_empty());
+                    let is_named = (change.is_own() && order.host == change.name)
+                        || (verb == Verb::Create && order.host.is_empty());
                     is_named && order.what == verb
                 }),
                 None => happened.writes.iter().any(|write| change.is_done_by(write)),
@@ -119,17 +126,13 @@ impl First {
     fn host_at_rest(&self, host: &str, happened: &Happened<'_>) -> Vec<String> {
         let (mut predicted, mut seen) = (BTreeMap::<Kind, usize>::new(), BTreeMap::<Kind, usize>::new());
         let mut orders: BTreeMap<Verb, bool> = BTreeMap::new();
-        for change in self
-            .changes
-            .iter()
-            .filter(|change| change.is_of_host() && change.name == host)
-        {
+        for change in self.changes.iter().filter(|change| change.is_of_host(host)) {
             match change.order() {
                 Some(verb) => drop(orders.insert(verb, false)),
                 None => *predicted.entry(change.request()).or_default() += 1,
             }
         }
-        for write in happened.to_hosts_at_rest.iter().filter(|write| write.name == host) {
+        for write in happened.to_hosts_at_rest.iter().filter(|write| write.is_to_host(host)) {
             *seen.entry((write.verb.clone(), write.resource.clone())).or_default() += 1;
         }
         let mut differences = Vec::new();
@@ -161,8 +164,13 @@ impl First {
 }
 
 impl Change {
-    fn is_of_host(&self) -> bool {
-        self.resource == "baremetalhosts"
+    fn is_of_host(&self, name: &str) -> bool {
+        self.resource == "baremetalhosts" && self.is_own() && self.name == name
+    }
+
+    /// Whether it is in the namespace of the objects whose names the facts have.
+    fn is_own(&self) -> bool {
+        self.namespace == NAMESPACE
     }
 
     /// The verb and the resource of the request.
@@ -182,7 +190,8 @@ impl Change {
             "patch" if !write.is_ours() => ["patch", "update"].contains(&write.verb.as_str()),
             verb => write.verb == verb,
         };
-        (&write.resource, &write.name) == (&resource, &self.name) && is_same_verb
+        let is_same_object = (&write.namespace, &write.name) == (&self.namespace, &self.name);
+        write.resource == resource && is_same_object && is_same_verb
     }
 
     /// The kind of an order to Ironic.
@@ -235,6 +244,7 @@ mod tests {
             agent: "capm3/v1".to_owned(),
             verb: verb.to_owned(),
             resource: resource.to_owned(),
+            namespace: "metal".to_owned(),
             name: name.to_owned(),
             at: 0,
         }
@@ -251,7 +261,7 @@ mod tests {
     /// `rest` is at rest.
     fn differences(first: &First, writes: &[Write], orders: &[Order]) -> Vec<String> {
         let at_rest = BTreeSet::from(["old".to_owned(), "rest".to_owned()]);
-        let of_rest = |one: &&Write| at_rest.contains(&one.name) && one.resource.starts_with("baremetalhosts");
+        let of_rest = |one: &&Write| at_rest.iter().any(|host| one.is_to_host(host));
         let to_rest: Vec<&Write> = writes.iter().filter(of_rest).collect();
         first.compare(&Happened {
             at_rest: &at_rest,
@@ -407,6 +417,32 @@ mod tests {
             let found = differences(&first(&[change], &[]), std::slice::from_ref(&happened), &[]);
             assert_eq!(found.is_empty(), is_found, "{change:?} {happened:?}");
         }
+    }
+
+    /// Two objects of one name in two namespaces.
+    #[test]
+    fn change_is_made_by_a_write_to_the_object_of_its_namespace() {
+        let elsewhere = |verb: &str, resource: &str, name: &str| Write {
+            namespace: "other".to_owned(),
+            ..write(verb, resource, name)
+        };
+        let status = "metal3machines/status";
+        for (object, happened, is_found) in [
+            ("Metal3Machine metal/m", write("patch", status, "m"), true),
+            ("Metal3Machine metal/m", elsewhere("patch", status, "m"), false),
+            ("Metal3Machine other/m", elsewhere("patch", status, "m"), true),
+        ] {
+            let found = differences(
+                &first(&[("patch status", object)], &[]),
+                std::slice::from_ref(&happened),
+                &[],
+            );
+            assert_eq!(found.is_empty(), is_found, "{object} {happened:?}");
+        }
+        let of_other = [elsewhere("patch", "baremetalhosts", "rest")];
+        assert_eq!(differences(&first(&[], &[]), &of_other, &[]), [""; 0]);
+        let predicted = first(&[("patch", "BareMetalHost other/rest")], &[]);
+        assert_eq!(differences(&predicted, &of_other, &[]), [""; 0]);
     }
 
     #[test]

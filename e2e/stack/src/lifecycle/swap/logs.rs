@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::products::Product;
 use crate::lifecycle::audit_log::{self, Request};
+use crate::products::machines::NAMESPACE;
 
 /// A change that a client with a login ordered in Ironic.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,8 +77,11 @@ fn order(line: &str, nodes: &BTreeMap<String, String>) -> Option<Order> {
         .collect();
     let (node, rest) = parts.split_first().map_or(("", &[][..]), |(node, rest)| (*node, rest));
     let what = Verb::of(method, rest)?;
-    let named = node.split_once('~').map(|(_, host)| host.to_owned());
-    let host = nodes.get(node).cloned().or(named).unwrap_or_else(|| node.to_owned());
+    let named = node.strip_prefix(NAMESPACE).and_then(|rest| rest.strip_prefix('~'));
+    let host = nodes
+        .get(node)
+        .cloned()
+        .unwrap_or_else(|| named.unwrap_or(node).to_owned());
     let text = format!("{method} {path}");
     Some(Order { host, what, text })
 }
@@ -144,6 +148,8 @@ pub(in crate::lifecycle) struct Write {
     pub(in crate::lifecycle) verb: String,
     /// With its subresource.
     pub(in crate::lifecycle) resource: String,
+    /// Empty for an object of the cluster.
+    pub(in crate::lifecycle) namespace: String,
     pub(in crate::lifecycle) name: String,
     /// Milliseconds of the day.
     pub(in crate::lifecycle) at: u64,
@@ -177,6 +183,7 @@ fn successful(request: Request) -> Option<Write> {
         agent: request.agent,
         verb: request.verb,
         resource: request.resource,
+        namespace: request.namespace,
         name: request.name,
     })
 }
@@ -185,6 +192,12 @@ impl Write {
     /// Whether this program sent it: the name at the beginning of its user agent.
     pub(super) fn is_ours(&self) -> bool {
         audit_log::is_ours(&self.agent)
+    }
+
+    /// Whether it is to a host of this name, or to a part of it. All hosts that are judged are of one namespace.
+    pub(super) fn is_to_host(&self, name: &str) -> bool {
+        let is_host = self.resource.split('/').next() == Some("baremetalhosts");
+        is_host && (self.namespace.as_str(), self.name.as_str()) == (NAMESPACE, name)
     }
 
     /// Whether it takes or renews a Lease.

@@ -111,7 +111,7 @@ impl Prediction {
             .any(|finding| text(finding, "cure").contains(plain.works))
     }
 
-    /// Its decision, and a line for each kind of finding.
+    /// Its decision, a line for each kind of finding, and what it could not read.
     pub(super) fn text(&self) -> String {
         let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
         for finding in self.findings() {
@@ -136,6 +136,10 @@ impl Prediction {
             };
             lines.push(format!("{line} ({named})"));
         }
+        for one in self.report["notRead"].as_array().into_iter().flatten() {
+            let text = |member: &str| one[member].as_str().unwrap_or_default();
+            lines.push(format!("not read: {}, because {}", text("what"), text("why")));
+        }
         lines.join("\n")
     }
 }
@@ -159,7 +163,7 @@ mod tests {
             ("Deployment x/y", of_work),
         ];
         let prediction = Prediction {
-            report: json!({"decision": "go", "findings": findings.map(finding)}),
+            report: json!({"decision": "go", "findings": findings.map(finding), "notRead": [{"what": "the release", "why": "it has no tag"}]}),
             command: "capm3 preflight".to_owned(),
             code: 0,
         };
@@ -167,6 +171,10 @@ mod tests {
         let text = prediction.text();
         assert!(
             text.contains("go: is new; either manager continues it: wait (metal/a, metal/b, Deployment x/y)\n"),
+            "{text}"
+        );
+        assert!(
+            text.ends_with("\nnot read: the release, because it has no tag"),
             "{text}"
         );
     }

@@ -25,8 +25,7 @@ impl Turn {
         let of_cluster = of_cluster.flat_map(|number| [host(*number), format!("bmc-{number}")]);
         let failed = FAILED.iter().map(|(number, _)| host(*number));
         let by_chance = of_cluster.chain(failed).collect();
-        let is_old =
-            |one: &&Write| one.is_ours() != (self.to == Family::Ours) && one.resource.starts_with("baremetalhosts");
+        let is_old = |one: &&Write| one.is_ours() != (self.to == Family::Ours) && one.is_to_host(&one.name);
         let products = products(&self.release);
         let of_managers = since.writes.iter();
         let of_managers = of_managers.filter(|one| products.iter().any(|product| product.has(&one.user)));
@@ -112,6 +111,7 @@ mod tests {
                 agent: "capm3/v1".to_owned(),
                 verb: "patch".to_owned(),
                 resource: "ippools/status".to_owned(),
+                namespace: "metal".to_owned(),
                 name: "p".to_owned(),
                 at: 0,
             });

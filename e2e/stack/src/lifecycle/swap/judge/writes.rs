@@ -17,8 +17,7 @@ impl Turn {
             let is_manager = products.iter().any(|product| product.has(&one.user));
             is_manager && one.is_ours() == (self.to == Family::Ours)
         };
-        let of_host = |one: &&Write| one.resource.split('/').next() == Some("baremetalhosts") && one.name == name;
-        after.iter().filter(new).filter(of_host).collect()
+        after.iter().filter(new).filter(|one| one.is_to_host(name)).collect()
     }
 
     pub(super) fn one_write(&self) -> Proof {

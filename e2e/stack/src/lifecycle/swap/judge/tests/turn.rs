@@ -130,6 +130,7 @@ pub(super) fn write(user: &str, agent: &str, number: u64) -> Write {
         agent: agent.to_owned(),
         verb: "patch".to_owned(),
         resource: "baremetalhosts/status".to_owned(),
+        namespace: NAMESPACE.to_owned(),
         name: host(number),
         at: 0,
     }
