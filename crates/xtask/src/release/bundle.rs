@@ -150,27 +150,35 @@ mod tests {
         }
     }
 
-    /// As a shell and `tar` of others read it, without a registry.
-    #[test]
-    fn files_get_the_new_name_and_a_changed_file_is_refused_and_the_same_files_give_the_same_bytes() {
+    /// The files of an archive with a manifest, one of whose names is long.
+    fn files() -> Vec<(String, Vec<u8>)> {
         let script = script(&installed("registry.example/a/b", "sha256:00ff"), &written()).unwrap();
-        let files = |content: &str| {
-            let named = |name: &str, content: &str| (name.to_owned(), content.as_bytes().to_vec());
-            let long = format!("release/{}/{}", "f".repeat(60), "n".repeat(99));
-            vec![
-                named("load.sh", &script),
-                named("release/all.yaml", content),
-                named("images/index.json", "{}"),
-                named(&long, ""),
-            ]
-        };
-        let content = "image: registry.example/a/b@sha256:00ff\n";
-        let archive = bundle(files(content), "v1.2.3").unwrap();
-        let mut other_order = files(content);
+        let named = |name: &str, content: &str| (name.to_owned(), content.as_bytes().to_vec());
+        let long = format!("release/{}/{}", "f".repeat(60), "n".repeat(99));
+        vec![
+            named("load.sh", &script),
+            named("release/all.yaml", "image: registry.example/a/b@sha256:00ff\n"),
+            named("images/index.json", "{}"),
+            named(&long, ""),
+        ]
+    }
+
+    #[test]
+    fn same_files_give_the_same_bytes_and_a_name_that_is_too_long_is_an_error() {
+        let mut other_order = files();
         other_order.reverse();
-        assert_eq!(archive, bundle(other_order, "v1.2.3").unwrap());
+        assert_eq!(
+            bundle(files(), "v1.2.3").unwrap(),
+            bundle(other_order, "v1.2.3").unwrap()
+        );
         let too_long = vec![("n".repeat(101), Vec::new())];
         assert!(bundle(too_long, "v1.2.3").is_err());
+    }
+
+    /// As a shell and `tar` of others read it, without a registry.
+    #[test]
+    fn files_get_the_new_name_and_a_changed_or_added_file_is_refused() {
+        let archive = bundle(files(), "v1.2.3").unwrap();
         let folder = std::env::temp_dir().join(format!("bundle-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("one.tar"), archive).unwrap();
