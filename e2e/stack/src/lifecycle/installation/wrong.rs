@@ -18,6 +18,8 @@ const WHY: &str = "kubectl metal3 why host/host-1 -n metal | sed '/^Events/,$d'"
 /// In which a host that is served is registered.
 const IDLE: Duration = Duration::from_secs(20);
 const LOG: &str = "kubectl -n metal3-system logs deployment/metal3-controller-manager --all-pods";
+/// What is printed while a Pod of the Deployment is replaced: the same command prints all a moment later.
+const POD_ENDED: &str = "Error from server (NotFound): pods";
 /// The manager of the host operator of the Go managers, as its release names it.
 const GO: (&str, &str) = ("baremetal-operator-system", "baremetal-operator-controller-manager");
 
@@ -222,7 +224,7 @@ impl Installation<'_> {
             let mut last = String::new();
             let found = until(install_limit(), &format!("`{line}` to print `{wanted}`"), || {
                 last = self.run_as_they_are(&format!("set +e\n({line}) 2>&1\ntrue"))?;
-                Ok(last.contains(wanted).then(|| last.clone()))
+                Ok((last.contains(wanted) && !last.contains(POD_ENDED)).then(|| last.clone()))
             });
             seen.push((
                 line.clone(),
