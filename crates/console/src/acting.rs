@@ -1,6 +1,7 @@
 //! What pages change, with the rights of the kubeconfig and nothing else.
 //!
-//! An action is compared with the host as the API server has it at this moment, and holds for that version of it only.
+//! An action is compared with the host as the API server has it at this moment, and holds for that version of it only. It has one
+//! session and one deadline: neither the next login nor an API server that answers again has it sent later.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,17 +18,18 @@ use metal3_explain::text::printable_text;
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::Notice;
 use crate::actions::{Refusal, Wanted, patch};
 use crate::lab::{Lab, Offer};
-use crate::login::{Login, is_of_login, is_silence};
+use crate::login::{Login, Session, is_of_login, is_silence};
 
 /// A host that controllers write at the same time is read again this often.
 const TRIES: usize = 4;
-/// The time that the API server has for all requests of a page.
+/// The time that the API server has for all that one request of a page needs.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// Who was refused a right asks for it, and looks again.
 const REFUSED: Duration = Duration::from_secs(60);
@@ -37,6 +39,8 @@ const MOST_RIGHTS: usize = 1_000;
 const MANAGER: &str = "metal3-console";
 const READ_ONLY: &str = "The console was started with --read-only.";
 const NOT_ACCEPTED: &str = "The API server did not accept the login. Nothing was changed.";
+const LATE: &str = "The API server did not answer in time. Nothing was changed.";
+const CLOSED: &str = "The page was closed before the change was sent. Nothing was changed.";
 
 /// Whether a viewer may change a host, as pages get it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -66,6 +70,12 @@ pub(crate) struct Acting {
     is_read_only: bool,
     rights: Mutex<Known>,
     tasks: TaskTracker,
+}
+
+/// The only session, and the deadline, of all that one request of a page needs.
+struct Bounds {
+    session: Session,
+    until: Instant,
 }
 
 /// Answers about rights.
@@ -127,12 +137,16 @@ impl Acting {
     }
 
     async fn may(&self, namespace: &str, name: &str) -> Result<bool, String> {
-        Ok(!self.is_read_only && (self.has_right(namespace, "").await? || self.has_right(namespace, name).await?))
+        if self.is_read_only {
+            return Ok(false);
+        }
+        let bounds = self.bounds()?;
+        Ok(self.has_right(&bounds, (namespace, "")).await? || self.has_right(&bounds, (namespace, name)).await?)
     }
 
-    async fn has_right(&self, namespace: &str, name: &str) -> Result<bool, String> {
+    async fn has_right(&self, bounds: &Bounds, (namespace, name): (&str, &str)) -> Result<bool, String> {
+        let session = bounds.session.number;
         let place = (namespace.to_owned(), name.to_owned());
-        let session = self.login.session().map_err(|ended| ended.refusal())?.number;
         let known = self.rights.lock().of(session).get(&place).copied();
         if let Some((may, asked)) = known
             && (may || asked.elapsed() < REFUSED)
@@ -155,7 +169,7 @@ impl Acting {
             ..SelfSubjectAccessReview::default()
         };
         let (params, review) = (&PostParams::default(), &review);
-        let asked = self.ask(|client| async move {
+        let asked = self.ask(bounds, |client| async move {
             let reviews = Api::<SelfSubjectAccessReview>::all(client);
             reviews.create(params, review).await
         });
@@ -173,46 +187,61 @@ impl Acting {
         Ok(may)
     }
 
+    /// Those of a request of a page that comes now.
+    fn bounds(&self) -> Result<Bounds, String> {
+        let session = self.login.session().map_err(|ended| ended.refusal())?;
+        let until = Instant::now() + PATIENCE;
+        Ok(Bounds { session, until })
+    }
+
     /// The result of a request, or why there is none. Once more, if it was not sent or not accepted because of a login that is accepted.
-    async fn ask<T, F>(&self, request: impl Fn(Client) -> F) -> Result<T, String>
+    async fn ask<T, F>(&self, Bounds { session, until }: &Bounds, request: impl Fn(Client) -> F) -> Result<T, String>
     where
         F: Future<Output = kube::Result<T>>,
     {
-        let mut is_again = false;
-        loop {
-            let session = self.login.session().map_err(|ended| ended.refusal())?;
-            match tokio::time::timeout(PATIENCE, request(session.client)).await {
+        for is_last in [false, true] {
+            let asked = tokio::select! {
+                biased;
+                () = self.login.over(session.number) => return Err(self.refusal()),
+                asked = timeout_at(*until, request(session.client.clone())) => asked,
+            };
+            let error = match asked {
                 Ok(Ok(answer)) => return Ok(answer),
-                Ok(Err(error)) if is_of_login(&error) => {
-                    let is_accepted = self.login.check().await;
-                    if let Some(ended) = self.login.ended() {
-                        return Err(ended.refusal());
-                    }
-                    if is_again || !is_accepted {
-                        return Err(NOT_ACCEPTED.to_owned());
-                    }
-                    is_again = true;
+                Ok(Err(error)) => error,
+                Err(_) => return Err(LATE.to_owned()),
+            };
+            if !is_of_login(&error) {
+                if is_silence(&error) {
+                    self.login.doubt();
                 }
-                Ok(Err(error)) => {
-                    if is_silence(&error) {
-                        self.login.doubt();
-                    }
-                    return Err(public_text(&error.to_string()));
-                }
-                Err(_) => return Err("the API server did not answer in time".to_owned()),
+                return Err(public_text(&error.to_string()));
+            }
+            let checked = timeout_at(*until, self.login.check(session.number)).await;
+            let is_accepted = checked.map_err(|_| LATE.to_owned())?;
+            if is_last || !is_accepted {
+                break;
             }
         }
+        Err(self.refusal())
     }
 
-    /// The same as a task of its own: it runs to its end, and is announced, also when the page is closed meanwhile.
+    /// Why nothing is sent in a session that is over, or whose login is not accepted.
+    fn refusal(&self) -> String {
+        let ended = self.login.ended();
+        ended.map_or_else(|| NOT_ACCEPTED.to_owned(), |ended| ended.refusal())
+    }
+
+    /// Does what a page asks for as a task of its own: what was sent is followed to its end, and announced, also when the page is closed
+    /// meanwhile. Nothing is sent for a page that is closed.
     pub(crate) async fn act_to_the_end(self: &Arc<Self>, wanted: Wanted) -> Option<Done> {
-        let own = Arc::clone(self);
-        let done = self.tasks.spawn(async move { own.act(&wanted).await });
+        let (own, closed) = (Arc::clone(self), CancellationToken::new());
+        let _page = closed.clone().drop_guard();
+        let done = self.tasks.spawn(async move { own.act(&wanted, &closed).await });
         done.await.ok()
     }
 
-    /// Does what a page asks for, and has it printed.
-    async fn act(&self, wanted: &Wanted) -> Done {
+    /// Does it, and has it printed.
+    async fn act(&self, wanted: &Wanted, closed: &CancellationToken) -> Done {
         let of_lab = self
             .lab
             .as_ref()
@@ -223,7 +252,7 @@ impl Acting {
                 done.map(|()| "Done.".to_owned())
             }
             None if self.is_read_only => Err(READ_ONLY.to_owned()),
-            None => self.change(wanted).await,
+            None => self.change(wanted, closed).await,
         };
         let (done, text) = match result {
             Ok(text) => (true, text),
@@ -241,13 +270,17 @@ impl Acting {
         Done { done, text }
     }
 
-    async fn change(&self, wanted: &Wanted) -> Result<String, String> {
+    async fn change(&self, wanted: &Wanted, closed: &CancellationToken) -> Result<String, String> {
+        let bounds = self.bounds()?;
         for _ in 0..TRIES {
             let read = |client| async move { hosts(client, &wanted.namespace).get(&wanted.name).await };
-            let host = self.ask(read).await?;
+            let host = self.ask(&bounds, read).await?;
             let host = serde_json::to_value(host).map_err(|error| error.to_string())?;
             let patch = patch(&host, wanted).map_err(|refusal| refusal.text().to_owned())?;
-            match self.send(wanted, &patch).await {
+            if closed.is_cancelled() {
+                return Err(CLOSED.to_owned());
+            }
+            match self.send(&bounds, wanted, &patch).await {
                 Ok(()) => return Ok("Done: the host is changed, and this page follows what becomes of it.".to_owned()),
                 // The host has another version now.
                 Err(Failure::Conflict) => {}
@@ -257,22 +290,28 @@ impl Acting {
         Err(Refusal::NotNow.text().to_owned())
     }
 
-    async fn send(&self, wanted: &Wanted, patch: &Value) -> Result<(), Failure> {
-        let session = self.login.session().map_err(|ended| Failure::Other(ended.refusal()))?;
-        let hosts = hosts(session.client, &wanted.namespace);
+    async fn send(&self, Bounds { session, until }: &Bounds, wanted: &Wanted, patch: &Value) -> Result<(), Failure> {
+        if !self.login.is_live(session.number) {
+            return Err(Failure::Other(self.refusal()));
+        }
+        // A request is begun even if no time is left for its answer.
+        if Instant::now() >= *until {
+            return Err(Failure::Other(LATE.to_owned()));
+        }
+        let hosts = hosts(session.client.clone(), &wanted.namespace);
         let params = PatchParams {
             field_manager: Some(MANAGER.to_owned()),
             ..PatchParams::default()
         };
         let patch = Patch::Merge(patch);
-        let sent = tokio::time::timeout(PATIENCE, hosts.patch(&wanted.name, &params, &patch)).await;
+        let sent = timeout_at(*until, hosts.patch(&wanted.name, &params, &patch)).await;
         match sent {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(kube::Error::Api(status))) if status.code == 409 => Err(Failure::Conflict),
             Ok(Err(error)) if is_of_login(&error) => {
-                self.login.check().await;
-                let ended = self.login.ended();
-                Err(Failure::Other(ended.map_or(NOT_ACCEPTED.to_owned(), |ended| ended.refusal())))
+                // Only for the words: with or without them, it was not accepted.
+                let _ = timeout_at(*until, self.login.check(session.number)).await;
+                Err(Failure::Other(self.refusal()))
             }
             Ok(Err(error)) => {
                 if matches!(&error, kube::Error::Api(status) if status.code == 403) {
@@ -306,3 +345,7 @@ enum Failure {
     Conflict,
     Other(String),
 }
+
+#[cfg(test)]
+#[path = "acting_tests.rs"]
+mod tests;

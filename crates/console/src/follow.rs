@@ -280,12 +280,8 @@ impl Follower {
 
     /// Has the API server asked about the login. If it has ended, this watch ends with all others.
     async fn login_failed(&self) -> Unread {
-        let is_accepted = self.login.check().await;
-        if !self
-            .login
-            .session()
-            .is_ok_and(|session| session.number == self.session.number)
-        {
+        let is_accepted = self.login.check(self.session.number).await;
+        if !self.login.is_live(self.session.number) {
             return std::future::pending().await;
         }
         let why = match is_accepted {

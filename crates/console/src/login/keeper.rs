@@ -204,6 +204,8 @@ impl Keeper {
 
     /// A new session: all is read again, because nothing is known of what changed meanwhile.
     fn begin(&mut self, client: Client, ended: &Cause) {
+        // They are about a login that has ended.
+        while self.doubts.try_recv().is_ok() {}
         let number = self.session.number + 1;
         self.session = Session { number, client };
         self.login.set(State::Live(self.session.clone()));
@@ -213,3 +215,7 @@ impl Keeper {
         }));
     }
 }
+
+#[cfg(test)]
+#[path = "keeper_tests.rs"]
+mod tests;

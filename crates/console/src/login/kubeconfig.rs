@@ -1,7 +1,6 @@
 //! The login of the kubeconfig, as it is in its files at each moment.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use futures::future::BoxFuture;
 use hyper_util::client::legacy::Client as HttpClient;
@@ -89,7 +88,7 @@ impl Source for Kubeconfig {
     }
 
     fn sent(&self) -> Option<u64> {
-        Some(self.owner.sent.load(Ordering::Relaxed))
+        Some(self.owner.sent())
     }
 
     fn connect(&self) -> BoxFuture<'_, Result<Client, Failure>> {

@@ -7,10 +7,12 @@
 //! - `Kubeconfig`: the files that `kubectl` uses.
 //!
 //! Invariants: an error of one API is not the end of a login: the API server itself is asked who logs in. Once a login has ended, one
-//! task sends requests, with longer and longer pauses. What one user may read is not shown once another one logs in.
+//! task sends requests, with longer and longer pauses. A request of one session is not sent again in a later one. What one user may read is not shown once another one logs in.
 
 mod cause;
 mod checked;
+#[cfg(test)]
+pub(crate) mod fake;
 mod keeper;
 mod kubeconfig;
 mod owner;
@@ -132,6 +134,12 @@ pub(crate) struct Turn {
     pub(crate) state: State,
 }
 
+impl Turn {
+    fn is_of(&self, session: u64) -> bool {
+        matches!(&self.state, State::Live(live) if live.number == session)
+    }
+}
+
 /// Who asks gets whether the API server accepts the login; nothing once it has ended.
 type Doubt = oneshot::Sender<bool>;
 
@@ -175,10 +183,29 @@ impl Login {
         self.ended().is_some_and(|ended| ended.is_hidden)
     }
 
-    /// Has the API server asked about the login, and returns whether it accepts it: not if it has ended, or if that is not known.
-    pub(crate) async fn check(&self) -> bool {
+    /// Whether this session goes on.
+    pub(crate) fn is_live(&self, session: u64) -> bool {
+        self.turns.borrow().is_of(session)
+    }
+
+    /// Waits until this session is over.
+    pub(crate) async fn over(&self, session: u64) {
+        // The sender is that of `self`, so that it is not closed.
+        let _ = self.turns.subscribe().wait_for(|turn| !turn.is_of(session)).await;
+    }
+
+    /// Has the API server asked about the login of a session, and returns whether it accepts it: not once the session is over, whatever
+    /// comes after it, or if that is not known.
+    pub(crate) async fn check(&self, session: u64) -> bool {
         let (doubt, checked) = oneshot::channel();
-        self.doubts.send(doubt).is_ok() && checked.await.unwrap_or(false)
+        if self.doubts.send(doubt).is_err() {
+            return false;
+        }
+        tokio::select! {
+            biased;
+            () = self.over(session) => false,
+            accepted = checked => accepted.unwrap_or(false),
+        }
     }
 
     /// The same without waiting for it.

@@ -1,7 +1,7 @@
 //! Who logs in.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use parking_lot::Mutex;
@@ -49,6 +49,11 @@ enum First {
 }
 
 impl Owner {
+    /// How many requests had their login.
+    pub(super) fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+
     /// Compares a login that was not used before with the first one.
     pub(super) fn admit(&self, server: &str, found: Option<Person>) -> Result<(), Cause> {
         let mut first = self.first.lock();
