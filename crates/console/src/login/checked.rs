@@ -98,6 +98,8 @@ where
     B::Error: Into<BoxError>,
 {
     async fn send(self, request: Request<kube::client::Body>) -> Result<Response<Body>, BoxError> {
+        // It has its login, so that no program keeps it waiting: what follows is time of the API server.
+        self.owner.sent.fetch_add(1, Ordering::Relaxed);
         let login = login(request.headers());
         if !self.is_known(&login) {
             let _turn = self.asking.lock().await;
@@ -118,7 +120,6 @@ where
     }
 
     async fn pass(&self, request: Request<kube::client::Body>) -> Result<Response<Body>, BoxError> {
-        self.owner.sent.fetch_add(1, Ordering::Relaxed);
         let answer = self.service.clone().oneshot(request).await.map_err(Into::into)?;
         Ok(answer.map(Body::new))
     }

@@ -18,7 +18,7 @@ use crate::Notice;
 
 /// Without a doubt, the server is asked this often: a watch that is open does not end with its login.
 const EACH: Duration = Duration::from_secs(60);
-/// The time between two questions, however many doubts there are.
+/// The time between two questions, however many doubts there are and however often files change: at most 12 a minute.
 const DISTANCE: Duration = Duration::from_secs(5);
 /// The time of an answer, with that of a program that gives the login.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -83,7 +83,7 @@ impl Keeper {
         let (mut since, mut answered): (Time, Time) = (self.now(), self.now());
         let mut is_silent = false;
         loop {
-            let asked = Instant::now();
+            let mut asked = Instant::now();
             let answer = self.ask(&self.session.client).await;
             let was_silent = std::mem::replace(&mut is_silent, answer == Ok(Answer::None));
             match answer {
@@ -92,6 +92,7 @@ impl Keeper {
                     waiting.clear();
                     is_silent = false;
                     self.renew(answered, Cause::Silent).await;
+                    asked = Instant::now();
                 }
                 Ok(answer) => {
                     for doubt in waiting.drain(..) {
@@ -102,6 +103,7 @@ impl Keeper {
                 Err(cause) => {
                     waiting.clear();
                     self.renew(since, cause).await;
+                    asked = Instant::now();
                 }
             }
             if !is_silent {
@@ -148,37 +150,48 @@ impl Keeper {
     }
 
     /// Tries until a login of the same user is accepted.
-    async fn renew(&mut self, since: Time, cause: Cause) {
+    async fn renew(&mut self, since: Time, mut cause: Cause) {
         self.end(cause.ended(since));
-        let (mut cause, mut tries) = (cause, 0);
-        let mut due = Instant::now() + cause.pause(tries);
+        // A login that had no answer: it is asked about again without another one. That of the session is the first one's.
+        let mut kept = (cause == Cause::Silent).then(|| self.session.client.clone());
+        let (mut is_of_session, mut tries) = (true, 0);
+        let (mut soonest, mut due) = (Instant::now(), Instant::now() + cause.pause(tries));
         loop {
-            let now = self.source.look().await;
-            if now == self.seen && Instant::now() < due {
+            let files = self.source.look().await;
+            let is_other = files != self.seen;
+            if Instant::now() < if is_other { soonest } else { due.max(soonest) } {
                 sleep(LOOK).await;
                 continue;
             }
-            tries = if now == self.seen { tries + 1 } else { 0 };
-            self.seen = now;
-            // The login is as it was, as far as is known.
-            let is_kept = cause == Cause::Silent && tries > 0;
-            let client = match is_kept {
-                true => Ok(self.session.client.clone()),
-                false => self.connect().await,
+            (self.seen, soonest) = (files, Instant::now() + DISTANCE);
+            tries += 1;
+            if is_other {
+                (kept, tries) = (None, 0);
+            }
+            is_of_session &= kept.is_some();
+            let client = match kept.clone() {
+                Some(client) => Ok(client),
+                None => self.connect().await,
             };
             let asked = match &client {
                 Ok(client) => self.ask(client).await,
                 Err(found) => Err(found.clone()),
             };
-            match asked {
-                // With an answer a kept login is what it was before the silence.
-                Ok(answer) if answer == Answer::Accepted || is_kept && answer == Answer::Unclear => {
-                    if let Ok(client) = client {
-                        return self.begin(client, &cause);
+            match (asked, client) {
+                (Ok(Answer::Accepted), Ok(client)) => return self.begin(client, &cause),
+                // With an answer the login of the session is what it was before the silence.
+                (Ok(Answer::Unclear), Ok(client)) if is_of_session => return self.begin(client, &cause),
+                // The program has returned, and the API server does not answer.
+                (Ok(Answer::None), Ok(client)) if matches!(cause, Cause::Program | Cause::Silent) => {
+                    kept = Some(client);
+                    if cause == Cause::Program {
+                        (cause, tries) = (Cause::Silent, 0);
+                        self.end(cause.ended(since));
                     }
                 }
-                Ok(_) => {}
-                Err(found) => {
+                (Ok(_), _) => {}
+                (Err(found), _) => {
+                    kept = None;
                     if found != cause {
                         self.end(found.ended(since));
                     }

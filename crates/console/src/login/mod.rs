@@ -37,7 +37,7 @@ pub trait Source: fmt::Debug + Send + Sync {
     /// A text that differs once another login may be there. It causes no request and runs no program.
     fn look(&self) -> BoxFuture<'_, String>;
 
-    /// How many requests had their login, so that they were sent. `None`: a login takes no time.
+    /// How many requests had their login, so that only the API server kept them waiting. `None`: a login takes no time.
     fn sent(&self) -> Option<u64> {
         None
     }

@@ -32,7 +32,7 @@ impl Person {
 #[derive(Debug, Default)]
 pub struct Owner {
     first: Mutex<First>,
-    /// Requests that had their login, so that they were sent.
+    /// Requests that had their login, so that no program kept them waiting.
     pub(super) sent: AtomicU64,
 }
 
