@@ -18,6 +18,9 @@ const PROGRAM: usize = 4;
 /// The last of them while the API server does not answer.
 const SILENT: usize = 3;
 
+/// The answers of a proxy whose API server does not answer.
+const OF_PROXY: [u16; 3] = [502, 503, 504];
+
 /// Why a login is not used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Cause {
@@ -145,12 +148,13 @@ pub(crate) fn of_login(error: &kube::Error) -> Option<Cause> {
     None
 }
 
-/// Whether a request or a watch had no answer, or not all of it.
+/// Whether a request or a watch had no answer of the API server, or not all of it.
 pub(crate) fn is_silence(error: &kube::Error) -> bool {
-    let is_lost = matches!(
-        error,
-        kube::Error::Service(_) | kube::Error::HyperError(_) | kube::Error::ReadEvents(_)
-    );
+    let is_lost = match error {
+        kube::Error::Service(_) | kube::Error::HyperError(_) | kube::Error::ReadEvents(_) => true,
+        kube::Error::Api(status) => OF_PROXY.contains(&status.code),
+        _ => false,
+    };
     is_lost && of_login(error).is_none()
 }
 
@@ -200,6 +204,9 @@ mod tests {
             (api(401), Some(Cause::Refused)),
             (api(403), None),
             (api(500), None),
+            (api(502), None),
+            (api(503), None),
+            (api(504), None),
             (kube::Error::Auth(AuthError::ExecPluginFailed), Some(Cause::Program)),
             (
                 kube::Error::Service(Box::new(AuthError::ExecPluginFailed)),
@@ -222,7 +229,8 @@ mod tests {
             (io("connection refused"), None),
         ] {
             assert_eq!(of_login(&error), cause, "{error:?}");
-            let is_lost = cause.is_none() && !matches!(error, kube::Error::Api(_));
+            let is_answer = matches!(&error, kube::Error::Api(status) if ![502, 503, 504].contains(&status.code));
+            let is_lost = cause.is_none() && !is_answer;
             assert_eq!(is_silence(&error), is_lost, "{error:?}");
         }
     }

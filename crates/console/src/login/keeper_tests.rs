@@ -70,12 +70,30 @@ async fn program_that_returns_again_is_not_named_while_the_server_is_silent() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn proxy_without_its_api_server_is_silence() {
+    for code in [502, 503, 504] {
+        let fake = Fake::new(Answers::Accepted("ann"));
+        let (login, _tasks) = fake.login();
+        sleep(Duration::from_secs(1)).await;
+        fake.door(|door| door.answers = Answers::Code(code));
+        sleep(2 * EACH).await;
+        assert!(is_silence(&login), "{code}: {:?}", end(&login));
+        // The login was good before, which an answer without it does not change.
+        fake.door(|door| door.answers = Answers::Code(500));
+        sleep(EACH).await;
+        assert_eq!(end(&login), None, "{code}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn questions_are_few_whatever_happens() {
     for (answers, is_restless, at_least) in [
         (Answers::Accepted("ann"), false, 60),
         (Answers::Code(500), false, 60),
         (Answers::Code(401), false, 12),
         (Answers::Code(401), true, 60),
+        (Answers::Code(503), false, 60),
+        (Answers::Code(503), true, 60),
         (Answers::Never, true, 30),
     ] {
         let fake = Fake::new(answers.clone());

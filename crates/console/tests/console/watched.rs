@@ -111,14 +111,14 @@ async fn texts_that_are_scripts_stay_texts_of_documents() {
     );
 }
 
-/// What cannot be read is pending, and named with the reason, until the server answers.
+/// What cannot be read is pending, and named with the reason, until the server has answers.
 #[tokio::test(flavor = "multi_thread")]
-async fn console_says_that_the_server_does_not_answer_and_recovers() {
+async fn console_says_that_the_server_fails_and_recovers() {
     let cluster = cluster();
     create_host(&cluster, "default", "a").await;
     let is_away = Arc::new(AtomicBool::new(true));
     let away = Arc::clone(&is_away);
-    let console = unlisted(viewer(&cluster, 503, move |_| !away.load(Ordering::SeqCst))).await;
+    let console = unlisted(viewer(&cluster, 500, move |_| !away.load(Ordering::SeqCst))).await;
     let browser = Browser::log_in(&console).await;
     let notices = |fleet: &Value| fleet["scope"]["notices"].as_array().map(Vec::len).unwrap_or_default();
     let fleet = browser.until("/api/fleet", |fleet| notices(fleet) > 20).await;
