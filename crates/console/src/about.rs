@@ -1,6 +1,6 @@
 //! The documents about Clusters, pools and waits, and about what is read at all.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use metal3_api::meta::Time;
 use metal3_domain::clock::Monotonic;
 use metal3_explain::text::missing;
 use metal3_explain::view::{Content, PoolRow, View, Wait, in_order, waits};
-use metal3_explain::{NotRead, ObjectId, Read, Snapshot, explain};
+use metal3_explain::{Explanation, NotRead, ObjectId, Read, Snapshot, explain};
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -67,21 +67,58 @@ fn lines(not_read: &[NotRead], namespace: Option<&str>) -> BTreeSet<String> {
     lines.collect()
 }
 
-/// All Clusters, with the result of each.
+/// All Clusters, with the result of each. Those of a namespace are explained from one snapshot: the lists of its machines and hosts are
+/// the same for all of them.
 pub(crate) fn clusters(shared: &Shared) -> Value {
     let kind = ObjectId::of::<Cluster>("");
-    let places: Vec<_> = shared.read(|objects| objects.keys(&kind).cloned().collect());
-    let rows = places.iter().filter_map(|(namespace, name)| {
-        let id = ObjectId::of::<Cluster>(name);
-        let explanation = shared.ask(namespace, |snapshot| explain(&id, snapshot))?;
-        let last = explanation.chain.last();
-        Some(json!({
-            "namespace": namespace, "name": name, "result": explanation.state, "text": explanation.state.as_str(),
-            "who": last.map(|last| last.who_acts), "why": last.map(|last| &last.title), "since": last.and_then(|last| last.since),
-            "cause": last.map(|last| last.object.to_string()),
-        }))
-    });
-    json!({ "clusters": rows.collect::<Vec<_>>() })
+    let mut names = BTreeMap::<String, Vec<String>>::new();
+    for (namespace, name) in shared.read(|objects| objects.keys(&kind).cloned().collect::<Vec<_>>()) {
+        names.entry(namespace).or_default().push(name);
+    }
+    let mut rows = Vec::new();
+    for (namespace, names) in &names {
+        let mut snapshot = whole(shared, namespace, &shared.read(|objects| objects.explained(namespace)));
+        let found = shared.ask_with(&mut snapshot, namespace, |snapshot| explain_all(names, snapshot));
+        let found = found.into_iter().flatten();
+        rows.extend(found.map(|(name, explanation)| row(namespace, name, &explanation)));
+    }
+    json!({ "clusters": rows })
+}
+
+/// The explanations of Clusters, or all that is still to be read for them.
+fn explain_all<'a>(names: &'a [String], snapshot: &Snapshot) -> Result<Vec<(&'a str, Explanation)>, BTreeSet<Read>> {
+    let (mut found, mut wanted) = (Vec::new(), BTreeSet::new());
+    for name in names {
+        match explain(&ObjectId::of::<Cluster>(name), snapshot) {
+            Ok(explanation) => found.push((name.as_str(), explanation)),
+            Err(reads) => wanted.extend(reads),
+        }
+    }
+    if wanted.is_empty() { Ok(found) } else { Err(wanted) }
+}
+
+fn row(namespace: &str, name: &str, explanation: &Explanation) -> Value {
+    let last = explanation.chain.last();
+    json!({
+        "namespace": namespace, "name": name, "result": explanation.state, "text": explanation.state.as_str(),
+        "who": last.map(|last| last.who_acts), "why": last.map(|last| &last.title), "since": last.and_then(|last| last.since),
+        "cause": last.map(|last| last.object.to_string()),
+    })
+}
+
+/// A snapshot with the whole lists of the kinds of these objects, so that none of them is read by itself.
+fn whole(shared: &Shared, namespace: &str, ids: &[ObjectId]) -> Snapshot {
+    let mut snapshot = Snapshot::default();
+    let lists: BTreeSet<Read> = ids.iter().map(list_of).collect();
+    let prepared = |snapshot: &Snapshot| {
+        if snapshot.has_all(&lists) {
+            Ok(())
+        } else {
+            Err(lists.clone())
+        }
+    };
+    let _ = shared.ask_with(&mut snapshot, namespace, prepared);
+    snapshot
 }
 
 /// The tree of a Cluster.
@@ -151,17 +188,7 @@ pub(crate) fn all_waits(changes: &Changes) -> (Bytes, bool) {
     for namespace in changes.shared.read(crate::objects::Objects::namespaces) {
         let ids = changes.shared.read(|objects| objects.explained(&namespace));
         looked += ids.len();
-        let mut snapshot = Snapshot::default();
-        // Whole lists first, so that no object is read by itself.
-        let lists: BTreeSet<Read> = ids.iter().map(list_of).collect();
-        let prepared = |snapshot: &Snapshot| {
-            if snapshot.has_all(&lists) {
-                Ok(())
-            } else {
-                Err(lists.clone())
-            }
-        };
-        let _ = changes.shared.ask_with(&mut snapshot, &namespace, prepared);
+        let mut snapshot = whole(&changes.shared, &namespace, &ids);
         let own = changes
             .shared
             .ask_with(&mut snapshot, &namespace, |snapshot| waits(&ids, &namespace, snapshot));
@@ -184,3 +211,7 @@ fn list_of(object: &ObjectId) -> Read {
         labels: String::new(),
     }
 }
+
+#[cfg(test)]
+#[path = "about_tests.rs"]
+mod tests;

@@ -23,6 +23,9 @@ pub(crate) struct Shared {
     /// For those who wait for the first lists.
     lists: Notify,
     pub(crate) wants: Notify,
+    /// Objects that answers to reads had, so far.
+    #[cfg(test)]
+    pub(crate) handed: std::sync::atomic::AtomicUsize,
 }
 
 impl Shared {
@@ -85,6 +88,9 @@ impl Shared {
             let answers: Vec<_> =
                 self.read(|objects| wanted.iter().map(|read| objects.answer(namespace, read)).collect());
             for (read, found) in answers {
+                #[cfg(test)]
+                self.handed
+                    .fetch_add(found.iter().flatten().count(), std::sync::atomic::Ordering::Relaxed);
                 snapshot.insert_shared(read, found);
             }
         }
