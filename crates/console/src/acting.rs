@@ -14,7 +14,6 @@ use metal3_api::kind::Kind as _;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use metal3_domain::clock::Clock;
 use metal3_domain::uri::public_text;
-use metal3_explain::text::printable_text;
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::Value;
@@ -22,10 +21,10 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::Notice;
 use crate::actions::{Refusal, Wanted, patch};
 use crate::lab::{Lab, Offer};
 use crate::login::{Login, Session, is_of_login, is_silence};
+use crate::{Notice, line_of};
 
 /// A host that controllers write at the same time is read again this often.
 const TRIES: usize = 4;
@@ -266,7 +265,7 @@ impl Acting {
             ..
         } = wanted;
         let line = format!("{time} {action} BareMetalHost {namespace}/{name}: {text}");
-        (self.announce)(&Notice::Action(&printable_text(&line).replace('\n', " ")));
+        (self.announce)(&Notice::Action(&line_of(&line)));
         Done { done, text }
     }
 

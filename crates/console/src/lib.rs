@@ -34,6 +34,7 @@ use std::sync::Arc;
 
 use kube::Client;
 use metal3_domain::clock::Clock;
+use metal3_explain::text::printable_text;
 use tokio::task::JoinSet;
 
 pub use arguments::{Arguments, USAGE, parse};
@@ -70,6 +71,11 @@ pub enum Notice<'a> {
     Action(&'a str),
     /// That the login has ended, or has begun again.
     Login(&'a str),
+}
+
+/// A text in one line of a terminal, without what controls it: objects and the API server choose texts.
+fn line_of(text: &str) -> String {
+    printable_text(text).replace('\n', " ")
 }
 
 /// A running console. Dropping it closes the port and ends the watches.

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::cause::{Cause, is_silence, of_login};
 use super::owner::{Owner, Person};
 use super::{Doubt, Ended, Login, Session, Source, State};
-use crate::Notice;
+use crate::{Notice, line_of};
 
 /// Without a doubt, the server is asked this often: a watch that is open does not end with its login.
 const EACH: Duration = Duration::from_secs(60);
@@ -210,7 +210,7 @@ impl Keeper {
     fn end(&self, mut ended: Ended) {
         // What is hidden has been removed.
         ended.is_hidden |= self.login.is_hidden();
-        let line = ended.text();
+        let line = line_of(&ended.text());
         self.login.set(State::Ended(ended));
         (self.announce)(&Notice::Login(&line));
     }

@@ -122,3 +122,17 @@ async fn login_that_has_ended_is_tried_seldom_by_itself() {
     let questions = fake.door(|door| door.questions.len());
     assert!(login.ended().is_some() && (15..=21).contains(&questions), "{questions}");
 }
+
+/// A name of a user is a text of the API server.
+#[tokio::test(start_paused = true)]
+async fn lines_of_the_terminal_have_no_control_characters() {
+    let fake = Fake::new(Answers::Accepted("ann"));
+    let (_login, _tasks) = fake.login();
+    sleep(Duration::from_secs(1)).await;
+    fake.door(|door| door.answers = Answers::Accepted("bob\u{1b}]0;x\u{7}\nok: logged in\u{202e}"));
+    sleep(2 * EACH).await;
+    let lines = fake.door(|door| door.lines.clone());
+    assert!(lines.iter().any(|line| line.contains("logs in as bob")), "{lines:?}");
+    let is_plain = |line: &String| !line.contains(|one: char| one.is_control() || one == '\u{202e}');
+    assert!(lines.iter().all(is_plain), "{lines:?}");
+}
