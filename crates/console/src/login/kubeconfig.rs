@@ -1,6 +1,7 @@
 //! The login of the kubeconfig, as it is in its files at each moment.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use hyper_util::client::legacy::Client as HttpClient;
@@ -14,6 +15,12 @@ use tower::util::BoxCloneService;
 use tower::{BoxError, ServiceBuilder, ServiceExt as _};
 
 use super::{Checked, Failure, Owner, Source};
+
+/// A connection without traffic is tried after this time: a watch is silent for minutes, whether its peer is there or gone.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+/// It is tried again after this time, and ends after so many tries that were lost.
+const AGAIN: Duration = Duration::from_secs(10);
+const MOST_LOST: u32 = 3;
 
 /// Requests with the login of a kubeconfig.
 type Requests = BoxCloneService<http::Request<Body>, http::Response<axum::body::Body>, BoxError>;
@@ -106,6 +113,9 @@ fn stack(config: &Config, owner: Arc<Owner>) -> Result<Requests, Failure> {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
     connector.set_connect_timeout(config.connect_timeout);
+    connector.set_keepalive(Some(KEEPALIVE));
+    connector.set_keepalive_interval(Some(AGAIN));
+    connector.set_keepalive_retries(Some(MOST_LOST));
     let auth = config.auth_layer().map_err(|error| failure(&error))?;
     let connector = config.rustls_https_connector_with_connector(connector);
     let client: HttpClient<_, Body> =

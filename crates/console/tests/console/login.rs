@@ -416,3 +416,39 @@ async fn silence_of_the_api_server_is_said_and_all_is_read_again_after_it() {
     let all = |fleet: &Value| hosts(fleet) == ["first", "second"] && !is_ended(fleet) && fleet["scope"]["pending"] == 0;
     browser.until("/api/fleet", all).await;
 }
+
+/// The timers of the system for the connections to a port, and hundredths of seconds until they expire.
+#[cfg(target_os = "linux")]
+fn timers(port: u16) -> Vec<(String, u64)> {
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let to = format!(":{port:04X}");
+    let open = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let open = open.filter(|line| line.get(2).is_some_and(|peer| peer.ends_with(&to)) && line.get(3) == Some(&"01"));
+    let timers = open.map(|line| {
+        let (kind, left) = line.get(5).unwrap().split_once(':').unwrap();
+        (kind.to_owned(), u64::from_str_radix(left, 16).unwrap())
+    });
+    timers.collect()
+}
+
+/// A peer that is gone without a word is noticed while a watch waits for it.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_to_the_api_server_are_tried_while_they_are_silent() {
+    const ALIVE: &str = "02";
+    let world = World::start("alive").await;
+    let (_console, _browser) = world.opened().await;
+    let tried = async {
+        loop {
+            let timers = timers(world.address.port());
+            // A timer of what was sent a moment ago comes first.
+            let is_tried = |(kind, left): &(String, u64)| kind == ALIVE && *left <= 30 * 100;
+            if timers.len() > 5 && timers.iter().all(is_tried) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let tried = tokio::time::timeout(PATIENCE, tried).await;
+    assert!(tried.is_ok(), "{:?}", timers(world.address.port()));
+}
