@@ -82,7 +82,8 @@ function test(part) {
   const valueIn = valueOf(by);
   if (valueIn) return (row) => valueIn(row) === same;
   const [, own, whole] = text.match(/^([^=:]+)==(.*)$/s) ?? [];
-  if (own) return (row) => labelOf(own)(row) === whole;
+  // A label that is empty is one: rows without it do not match.
+  if (own) return (row) => Object.hasOwn(row.labels, own) && row.labels[own] === whole;
   return testLoosely(text.toLowerCase());
 }
 

@@ -26,5 +26,11 @@
       }
     }
   }
+  // A label that is empty is not one that is missing.
+  const isEmpty = (row) => row.labels.rack === "";
+  for (const [q, wanted] of [["rack==", isEmpty], ["-rack==", (row) => !isEmpty(row)]]) {
+    const found = rows.filter(compile(q));
+    if (found.length !== rows.filter(wanted).length || !found.every(wanted)) wrong.push(JSON.stringify([q, found.length]));
+  }
   return { wrong, links };
 })()
