@@ -37,10 +37,11 @@ function show() {
 }
 
 function notices() {
-  const { namespace, notices: lines, pending } = login.ended ? { notices: [] } : fleet.scope;
+  // What was not read before the end is still missing in what is shown.
+  const { namespace, notices: lines, pending } = login.ended?.isHidden ? { notices: [] } : fleet.scope;
   const all = [
     namespace && `Only the namespace ${namespace} is read: you may list no others.`,
-    pending > 0 && `${pending} kinds are still being read.`,
+    pending > 0 && !login.ended && `${pending} kinds are still being read.`,
     ...lines,
   ].filter(Boolean);
   const place = document.getElementById("notices");
@@ -61,21 +62,25 @@ function badge() {
 }
 
 const clock = (time) => time.toTimeString().slice(0, 8);
+// The time of what is shown, from the end of a login until all is read again after it.
+let old = null;
 
 function showLink() {
   const place = document.getElementById("link");
   const at = clock(link.since);
   const end = login.ended && here(login.ended.since);
+  if (end) old = end;
+  else if (!fleet.scope.old) old = null;
   const texts = {
     connecting: "connecting",
-    connected: end ? `nothing new since ${clock(end)}` : "live",
+    connected: end ? `nothing new since ${clock(end)}` : old ? `reading again what was known at ${clock(old)}` : "live",
     lost: `no connection since ${at}; the page shows what was known then`,
     refused: "the console was started again: open the URL that it printed",
   };
   const isLost = ["lost", "refused"].includes(link.state);
-  place.className = `link ${end && !isLost ? "lost" : link.state}`;
-  document.body.classList.toggle("away", isLost || Boolean(end));
-  hold(end ?? (isLost ? link.since : null));
+  place.className = `link ${old && !isLost ? "lost" : link.state}`;
+  document.body.classList.toggle("away", isLost || Boolean(old));
+  hold(old ?? (isLost ? link.since : null));
   tick();
   say(place, texts[link.state]);
 }
@@ -103,6 +108,7 @@ onChange(() => {
 onBatch(() => {
   notices();
   badge();
+  if (old) showLink();
 });
 onLink(showLink);
 onLogin((before) => {

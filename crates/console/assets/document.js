@@ -35,6 +35,8 @@ export class Document {
   async load() {
     clearTimeout(this.timer);
     this.timer = undefined;
+    // Once it is seen, the stream begins with all.
+    if (document.hidden) return;
     this.isLoading = true;
     this.isDue = false;
     try {

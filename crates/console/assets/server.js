@@ -13,7 +13,7 @@ if (entered) {
 // How long the page waits before it looks for a console that is gone.
 const AGAIN = 1000;
 
-export const fleet = { rows: new Map(), version: 0, isRead: false, scope: { notices: [], pending: 0 } };
+export const fleet = { rows: new Map(), version: 0, isRead: false, scope: { notices: [], pending: 0, old: false } };
 export const link = { state: "connecting", since: new Date() };
 // The end of the console's login, until it has another one.
 export const login = { ended: null };
@@ -56,6 +56,8 @@ function setLogin(ended) {
   if (JSON.stringify(ended) === JSON.stringify(login.ended)) return;
   const before = login.ended;
   login.ended = ended;
+  // All is read again: what the page knows of that came before.
+  if (before && !ended) fleet.scope = { ...fleet.scope, old: true };
   if (ended?.isHidden) fleet.rows.clear();
   if (ended?.isHidden || before?.isHidden) fleet.isRead = false;
   for (const listener of logins) listener(before);
@@ -115,23 +117,26 @@ function lost() {
 export function connect() {
   clearTimeout(retry);
   if (document.hidden || source) return;
-  source = new EventSource("/api/stream");
+  const own = new EventSource("/api/stream");
+  source = own;
+  // What waits when the page is hidden is not read: the next stream begins with all.
+  const inItsTurn = (work) => inTurn(() => own === source && work());
   source.addEventListener("hello", ({ data }) => {
     const hello = JSON.parse(data);
     setNow(hello.now);
     setLogin(hello.login);
-    inTurn(async () => {
+    inItsTurn(async () => {
       await readAll();
       setLink("connected");
     });
   });
-  source.addEventListener("batch", (event) => inTurn(() => apply(JSON.parse(event.data))));
-  source.addEventListener("again", () => inTurn(readAll));
+  source.addEventListener("batch", (event) => inItsTurn(() => apply(JSON.parse(event.data))));
+  source.addEventListener("again", () => inItsTurn(readAll));
   source.addEventListener("login", ({ data }) => {
     const ended = JSON.parse(data);
     // At once: what waits for its turn is older.
     setLogin(ended);
-    if (!ended) inTurn(readAll);
+    if (!ended) inItsTurn(readAll);
   });
   source.onerror = () => {
     lost();

@@ -32,6 +32,8 @@ pub(crate) struct Scope {
     notices: Vec<String>,
     /// Kinds whose first list is not complete.
     pending: usize,
+    /// Whether some of what is shown was read before the login ended, and nothing says why it is not read again.
+    old: bool,
     /// The end of the login, if it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     login: Option<Ended>,
@@ -55,6 +57,7 @@ pub(crate) fn scope(changes: &Changes) -> Scope {
             namespace: namespace.map(ToOwned::to_owned),
             notices: lines.into_iter().collect(),
             pending: objects.pending(),
+            old: objects.is_old(),
             login: changes.login.ended(),
             now: Some(changes.clock.now().into()),
         }

@@ -258,6 +258,12 @@ impl Objects {
         kinds::first().iter().filter(is_pending).count() + old.count()
     }
 
+    /// Whether a kind was read with a login that has ended, and not since, without a fault that is named.
+    pub(crate) fn is_old(&self) -> bool {
+        let is_old = |of_kind: &OfKind| of_kind.is_old && of_kind.fault.is_none();
+        self.kinds.values().any(is_old)
+    }
+
     /// The result of a read in a namespace. A list is complete whatever its selector: a snapshot selects from it.
     pub(crate) fn answer(&self, namespace: &str, read: &Read) -> (Read, Result<Vec<Arc<Value>>, Unread>) {
         match read {

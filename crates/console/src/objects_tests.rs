@@ -113,3 +113,23 @@ fn no_secret_is_answered_and_kinds_of_others_are_wanted_up_to_a_limit() {
     }
     assert_eq!(shared.wanted().len(), kinds::MOST_FOREIGN);
 }
+
+/// A page lets no time pass until then; a kind that is not read again for a reason that it names does not hold it for ever.
+#[test]
+fn objects_are_old_from_the_end_of_a_login_until_each_kind_is_read_again_or_named() {
+    let mut objects = Objects::default();
+    let kinds = ["A", "B", "C"].map(|kind| ObjectId::foreign("x.example", kind, ""));
+    for kind in &kinds {
+        objects.replace(kind, None, Vec::new());
+    }
+    assert!(!objects.is_old());
+    objects.outdate();
+    assert!(objects.is_old());
+    objects.replace(&kinds[0], None, Vec::new());
+    objects.refuse(&kinds[1], Unread::NotInstalled);
+    assert!(objects.is_old());
+    objects.fault(&kinds[2], Some(Unread::Failed("no answer".to_owned())));
+    assert!(!objects.is_old());
+    objects.outdate();
+    assert!(objects.is_old());
+}

@@ -3,7 +3,9 @@
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use axum::body::Body;
@@ -13,7 +15,7 @@ use metal3_console::login::{Checked, Failure, Owner, Source};
 use metal3_console::{Console, Options};
 use metal3_domain::clock::SystemClock;
 use metal3_sim_cluster::Cluster;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tower::{BoxError, ServiceExt as _, service_fn};
 
@@ -39,6 +41,8 @@ struct Switch {
     cluster: Cluster,
     login: Arc<Mutex<Login>>,
     owner: Arc<Owner>,
+    /// Whether lists of hosts wait.
+    is_slow: Arc<AtomicBool>,
 }
 
 impl fmt::Debug for Switch {
@@ -60,10 +64,15 @@ impl Switch {
     /// A client with the login as it is now.
     fn client(&self) -> Client {
         let (own, cluster, login) = (self.now(), self.cluster.clone(), Arc::clone(&self.login));
+        let is_slow = Arc::clone(&self.is_slow);
         let service = service_fn(move |request: Request<kube::client::Body>| {
             let now = *login.lock().unwrap_or_else(PoisonError::into_inner);
             let service = now.1.filter(|_| now == own).map(|user| cluster.service(user));
+            let is_slow = Arc::clone(&is_slow);
             async move {
+                while request.uri().path().contains("/baremetalhosts") && is_slow.load(Ordering::SeqCst) {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
                 let Some(service) = service else {
                     let status = json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no", "code": 401 });
                     let mut refused = Response::new(Body::from(status.to_string()));
@@ -93,6 +102,7 @@ pub(crate) fn check(runtime: &Runtime, browser: &mut Browser) -> Result<()> {
         cluster: cluster.clone(),
         login: Arc::new(Mutex::new((1, Some("ann")))),
         owner: Arc::default(),
+        is_slow: Arc::default(),
     });
     let console = runtime.block_on(open(&logins))?;
     log_in(browser, &console)?;
@@ -105,6 +115,7 @@ pub(crate) fn check(runtime: &Runtime, browser: &mut Browser) -> Result<()> {
         "the buttons",
         "document.querySelector('.act') && document.querySelector('[data-since]')",
     )?;
+    goes_on(browser)?;
     end(browser, &logins)?;
     runtime.block_on(set_error(&cluster, HOST, "after the end"))?;
     stands_still(browser)?;
@@ -113,8 +124,7 @@ pub(crate) fn check(runtime: &Runtime, browser: &mut Browser) -> Result<()> {
         page(browser, &format!("the end of the login, {width} pixels, {scheme}"))?;
     }
     browser.look(WIDE.0, WIDE.1, "light")?;
-    logins.set(Some("ann"));
-    browser.until("the login is renewed", LIVE)?;
+    renew(browser, &logins)?;
     browser.until(
         "what came since, and the buttons",
         "document.body.innerText.includes('after the end') && document.querySelector('.act')",
@@ -122,6 +132,7 @@ pub(crate) fn check(runtime: &Runtime, browser: &mut Browser) -> Result<()> {
     checked(
         "login: its end is said with the time and what to do, the page stands still, and goes on with the next login",
     );
+    hidden(runtime, browser, &cluster)?;
     other(browser, &logins, &host)
 }
 
@@ -164,19 +175,83 @@ fn end(browser: &mut Browser, logins: &Switch) -> Result<()> {
     Ok(())
 }
 
+/// A duration of the page now and three hours later, by the clock of the browser.
+fn later(browser: &mut Browser) -> Result<(String, String)> {
+    let shown = browser.value(&format!(
+        "import('/assets/time.js').then(({{ tick }}) => {{
+            const [own, shown] = [Date.now, () => (tick(), {DURATION})];
+            const before = shown();
+            Date.now = () => own() + 3 * 3600 * 1000;
+            const after = shown();
+            Date.now = own;
+            tick();
+            return [before, after];
+        }})"
+    ))?;
+    let text = |at| shown.get(at).and_then(Value::as_str).unwrap_or_default().to_owned();
+    ensure!(!text(0).is_empty(), "no duration: {shown}");
+    Ok((text(0), text(1)))
+}
+
 /// Nothing newer is shown, and no duration grows.
 fn stands_still(browser: &mut Browser) -> Result<()> {
-    // Durations go back to the last answer with the next second.
-    browser.value("new Promise((done) => setTimeout(done, 1500))")?;
-    let before = browser.value(DURATION)?;
-    browser.value("new Promise((done) => setTimeout(done, 2500))")?;
-    let after = browser.value(DURATION)?;
-    ensure!(
-        before == after && before.as_str().is_some_and(|text| !text.is_empty()),
-        "{before} and then {after}"
-    );
+    let (before, after) = later(browser)?;
+    ensure!(before == after, "{before} and then {after}");
     let text = browser.text()?;
     ensure!(!text.contains("after the end"), "{text}");
+    Ok(())
+}
+
+/// Durations grow while the page is live.
+fn goes_on(browser: &mut Browser) -> Result<()> {
+    let (before, after) = later(browser)?;
+    ensure!(before != after, "{before} three hours later, too");
+    Ok(())
+}
+
+/// The login is renewed, and the page is as old as before until all is read again.
+fn renew(browser: &mut Browser, logins: &Switch) -> Result<()> {
+    logins.is_slow.store(true, Ordering::SeqCst);
+    logins.set(Some("ann"));
+    let reading = "document.getElementById('link').textContent.startsWith('reading again what was known at ')";
+    browser.until(
+        "the lists are read again",
+        &format!("document.getElementById('login').hidden && {reading}"),
+    )?;
+    stands_still(browser)?;
+    logins.is_slow.store(false, Ordering::SeqCst);
+    browser.until("the login is renewed", LIVE)?;
+    goes_on(browser)
+}
+
+/// A page that is hidden while a change waits in it reads nothing until it is seen again.
+fn hidden(runtime: &Runtime, browser: &mut Browser, cluster: &Cluster) -> Result<()> {
+    browser.value(
+        "import('/assets/server.js').then(({ onBatch }) => {
+            const own = window.fetch;
+            window.asked = null;
+            window.fetch = (...all) => (window.asked?.push(String(all[0])), own(...all));
+            const stop = onBatch(() => {
+                stop();
+                window.asked = [];
+                Object.defineProperty(document, 'hidden', { configurable: true, value: true });
+                document.dispatchEvent(new Event('visibilitychange'));
+            });
+            return true;
+        })",
+    )?;
+    runtime.block_on(set_error(cluster, HOST, "while it is hidden"))?;
+    browser.until("the page is hidden", "document.hidden")?;
+    // More than the pause of a page before it reads.
+    let asked = browser.value("new Promise((done) => setTimeout(() => done(window.asked), 1000))")?;
+    ensure!(asked == json!([]), "a hidden page asked for {asked}");
+    browser.value("delete document.hidden; document.dispatchEvent(new Event('visibilitychange')); true")?;
+    browser.until(
+        "what changed while it was hidden",
+        "document.body.innerText.includes('while it is hidden')",
+    )?;
+    runtime.block_on(set_error(cluster, HOST, "after the end"))?;
+    checked("login: a hidden page reads nothing, and all once it is seen again");
     Ok(())
 }
 
