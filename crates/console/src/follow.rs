@@ -341,3 +341,7 @@ fn failure(error: &kube::Error, verb: &str, resource: &ApiResource) -> Failure {
         _ => Failure::Other(Unread::Failed(error.to_string())),
     }
 }
+
+#[cfg(test)]
+#[path = "follow_tests.rs"]
+mod tests;

