@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::cause::{Cause, is_silence, of_login};
 use super::owner::{Owner, Person};
-use super::{Doubt, Ended, Login, Session, Source, State};
+use super::{Doubt, Ended, Login, PROGRAM, Session, Source, State};
 use crate::{Notice, line_of};
 
 /// Without a doubt, the server is asked this often: a watch that is open does not end with its login.
@@ -24,9 +24,6 @@ const DISTANCE: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often the files of the kubeconfig are compared after the end.
 const LOOK: Duration = Duration::from_secs(2);
-/// The time that a program has for a login, in which a person may type.
-const PROGRAM: Duration = Duration::from_secs(300);
-
 /// Gets a line for each end and each renewal.
 type Announce = Arc<dyn Fn(&Notice<'_>) + Send + Sync>;
 

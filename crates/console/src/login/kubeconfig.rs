@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use http::header::AUTHORIZATION;
 use hyper_util::client::legacy::Client as HttpClient;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
@@ -12,9 +13,10 @@ use kube::{Client, Config};
 use metal3_runtime::client::{Chosen, ClientFactory, ConfigError, load_viewer_config};
 use ring::digest::{Context, SHA256};
 use tower::util::BoxCloneService;
-use tower::{BoxError, ServiceBuilder, ServiceExt as _};
+use tower::{BoxError, ServiceBuilder, ServiceExt as _, service_fn};
 
-use super::{Checked, Failure, Owner, Source};
+use super::program::{Program, Programs};
+use super::{Checked, Failure, Owner, PROGRAM, Source};
 
 /// A connection without traffic is tried after this time: a watch is silent for minutes, whether its peer is there or gone.
 const KEEPALIVE: Duration = Duration::from_secs(30);
@@ -30,6 +32,7 @@ pub struct Kubeconfig {
     chosen: Chosen,
     requests: ClientFactory,
     owner: Arc<Owner>,
+    programs: Programs,
 }
 
 impl std::fmt::Debug for Kubeconfig {
@@ -57,6 +60,7 @@ impl Kubeconfig {
             },
             requests,
             owner: Arc::default(),
+            programs: Programs::default(),
         }
     }
 
@@ -69,17 +73,39 @@ impl Kubeconfig {
     }
 
     async fn open(&self) -> Result<Client, Failure> {
-        let config = self
+        let mut config = self
             .config()
             .await
             .map_err(|_| Failure::Unusable("the kubeconfig cannot be read, or no longer has the context".to_owned()))?;
         let host = config.cluster_url.host().unwrap_or_default().to_owned();
-        let owner = Arc::clone(&self.owner);
-        // It may run a program, which may wait for a person.
-        let stack = tokio::task::spawn_blocking(move || stack(&config, owner)).await;
+        let (owner, server) = (Arc::clone(&self.owner), server(&config));
+        let program = self.programs.take(&mut config);
+        if let Some(program) = &program {
+            let given = program.begin(&mut config, PROGRAM).await;
+            given.map_err(|_| Failure::Program)?;
+        }
+        // It reads files.
+        let stack = tokio::task::spawn_blocking(move || stack(&config, (&server, owner))).await;
         let stack = stack.map_err(|_| Failure::Program)??;
-        Ok(self.requests.over(stack, &host))
+        Ok(match program {
+            Some(program) => self.requests.over(with_program(stack, program), &host),
+            None => self.requests.over(stack, &host),
+        })
     }
+}
+
+/// With the login that the program gives.
+fn with_program(requests: Requests, program: Program) -> Requests {
+    let requests = service_fn(move |mut request: http::Request<Body>| {
+        let (requests, program) = (requests.clone(), program.clone());
+        async move {
+            if let Some(header) = program.header().await? {
+                request.headers_mut().insert(AUTHORIZATION, header);
+            }
+            requests.oneshot(request).await
+        }
+    });
+    requests.boxed_clone()
 }
 
 impl Source for Kubeconfig {
@@ -104,7 +130,7 @@ impl Source for Kubeconfig {
 }
 
 /// The layers of the client library, with the check between the login and the network.
-fn stack(config: &Config, owner: Arc<Owner>) -> Result<Requests, Failure> {
+fn stack(config: &Config, (server, owner): (&str, Arc<Owner>)) -> Result<Requests, Failure> {
     if config.proxy_url.is_some() {
         return Err(Failure::Unusable(
             "the kubeconfig has a proxy, which this program does not use".to_owned(),
@@ -124,7 +150,7 @@ fn stack(config: &Config, owner: Arc<Owner>) -> Result<Requests, Failure> {
         .layer(config.base_uri_layer())
         .map_err(BoxError::from)
         .service(client);
-    let checked = Checked::new(network, &server(config), owner);
+    let checked = Checked::new(network, server, owner);
     let service = ServiceBuilder::new()
         .option_layer(auth)
         .layer(config.extra_headers_layer().map_err(|error| failure(&error))?)

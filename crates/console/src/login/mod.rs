@@ -4,7 +4,7 @@
 //! - `keeper`: asks the API server, connects again, and is the only one that changes the state.
 //! - `cause`: which errors are about a login, and what each end means. Pure.
 //! - `owner`: who logs in. Pure. `Checked`: requests with a login of another owner are not sent.
-//! - `Kubeconfig`: the files that `kubectl` uses.
+//! - `Kubeconfig`: the files that `kubectl` uses. `program`: the one that logs in, with a deadline.
 //!
 //! Invariants: an error of one API is not the end of a login: the API server itself is asked who logs in. Once a login has ended, one
 //! task sends requests, with longer and longer pauses. A request of one session is not sent again in a later one. What one user may read is not shown once another one logs in.
@@ -16,8 +16,10 @@ pub(crate) mod fake;
 mod keeper;
 mod kubeconfig;
 mod owner;
+mod program;
 
 use std::fmt;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use kube::Client;
@@ -31,6 +33,9 @@ pub use owner::Owner;
 
 pub(crate) use cause::{is_of_login, is_silence};
 pub(crate) use keeper::Keeper;
+
+/// The time that a program has for a login, in which a person may type.
+const PROGRAM: Duration = Duration::from_secs(300);
 
 /// Where logins come from.
 pub trait Source: fmt::Debug + Send + Sync {
