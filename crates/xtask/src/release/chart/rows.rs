@@ -1,10 +1,10 @@
 //! The values of the charts, with their defaults, schemas and descriptions.
 
+mod ironic;
+
 use serde_json::{Map, Value, json};
 
-use super::schemas::{
-    NAME, OPTIONAL_NAME, OPTIONAL_NAMESPACE, decided, further, peers, resources, settings, toleration,
-};
+use super::schemas::{NAME, OPTIONAL_NAME, OPTIONAL_NAMESPACE, decided, peers, resources, settings, toleration};
 use super::slots::CHECKSUM;
 use crate::release::install::metrics_from;
 
@@ -88,7 +88,7 @@ pub(super) fn of_program(deployment: &Value) -> Vec<Row> {
         pods.collect(),
         network(),
         monitoring(),
-        ironic(),
+        ironic::rows(),
         agents(),
     ];
     groups.into_iter().flatten().collect()
@@ -332,68 +332,6 @@ fn monitoring() -> Vec<Row> {
             "dashboards.labels",
             json!({ "grafana_dashboard": "1" }),
             "labels by which your Grafana finds them",
-        ),
-    ]
-}
-
-/// Ironic.
-fn ironic() -> Vec<Row> {
-    vec![
-        row(
-            "ironic.endpoint",
-            "".into(),
-            json!({ "type": "string", "pattern": r"^(https?://[^\s,]+)?$" }),
-            "URL of Ironic; empty for https://ironic.NAMESPACE.svc:6385. One of http:// needs --allow-insecure-ironic in extraArgs",
-        ),
-        row(
-            "ironic.endpoints",
-            "".into(),
-            json!({ "type": "string", "pattern": r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?=https?://[^\s,]+(,\s*|$))*$" }),
-            "further Ironics without a login: name=https://host:6385,name=https://host:6385",
-        ),
-        row(
-            "ironic.further",
-            json!([]),
-            further(),
-            "further Ironics: `name`, `endpoint`, and Secrets as below, `credentialsSecret`, `caSecret`, `clientCertificateSecret`",
-        ),
-        row(
-            "ironic.name",
-            "".into(),
-            json!({ "type": "string", "pattern": r"^([a-z0-9]([-a-z0-9./]*[a-z0-9])?(,\s*|$))*$" }),
-            "Ironic resource of ironic-standalone-operator in place of an endpoint, a login and a CA",
-        ),
-        row(
-            "ironic.namespace",
-            "".into(),
-            json!({ "type": "string", "pattern": OPTIONAL_NAMESPACE, "maxLength": 63 }),
-            "its namespace; empty for that of the release",
-        ),
-        text(
-            "ironic.username",
-            "",
-            "with the password: the Secret with the login is created; for products.hosts",
-        ),
-        text(
-            "ironic.password",
-            "",
-            "kept in the release; a Secret of your own is safer",
-        ),
-        text(
-            "ironic.ca",
-            "",
-            "certificates of Ironic's CA in PEM: the Secret with them is created; for products.hosts",
-        ),
-        name(
-            "ironic.credentialsSecret",
-            "ironic-credentials",
-            "Secret with username and password",
-        ),
-        name("ironic.caSecret", "ironic-cacert", "Secret with tls.crt, the CA"),
-        name(
-            "ironic.clientCertificateSecret",
-            "ironic-client-cert",
-            "Secret with a client certificate",
         ),
     ]
 }
