@@ -44,6 +44,7 @@ pub fn outputs() -> Vec<(&'static str, String)> {
         ("hosts --error", View::Hosts(failed)),
         ("pools lan", View::Pools(Some("lan".to_owned()))),
         ("consumers", View::Consumers),
+        ("claims", View::Claims),
         ("timeline rack-1-u8", View::Timeline("rack-1-u8".to_owned(), Vec::new())),
         ("top", View::Top),
     ]

@@ -5,6 +5,7 @@ use metal3_api::cluster::names::CLUSTER_NAME_LABEL;
 use metal3_api::infrastructure::names::HOST_ANNOTATION;
 use metal3_api::infrastructure::v1beta2::Metal3Machine;
 use metal3_api::kind::Kind as _;
+use metal3_api::meta::ObjectReference;
 use metal3_api::metal3::v1alpha1::BareMetalHost;
 use serde::Serialize;
 
@@ -25,7 +26,7 @@ pub struct ConsumerRow {
     /// The host; absent for a machine without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Kind and name of the consumer; absent for a free host.
+    /// Kind and name of the consumer, with its namespace between them where that is another one; absent for a free host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consumer: Option<String>,
     /// The Machine of the consumer.
@@ -95,7 +96,6 @@ fn of_host(host: &BareMetalHost, machines: Option<&Listed<Metal3Machine>>) -> Co
             .filter(|named| *named != name(&host.metadata))
             .map(|named| format!("the consumer has another host: {named}")),
     };
-    let text = |part: &Option<String>| part.clone().unwrap_or_default();
     let label = host
         .metadata
         .labels
@@ -103,7 +103,7 @@ fn of_host(host: &BareMetalHost, machines: Option<&Listed<Metal3Machine>>) -> Co
         .and_then(|all| all.get(CLUSTER_NAME_LABEL).cloned());
     ConsumerRow {
         host: Some(name(&host.metadata).to_owned()),
-        consumer: consumer.map(|one| format!("{}/{}", text(&one.kind), text(&one.name))),
+        consumer: consumer.map(|one| named(one, &namespace)),
         machine: machine
             .and_then(|machine| owner::<Machine>(&machine.metadata))
             .map(ToOwned::to_owned),
@@ -111,6 +111,17 @@ fn of_host(host: &BareMetalHost, machines: Option<&Listed<Metal3Machine>>) -> Co
         note,
         namespace,
     }
+}
+
+/// Kind and name of a consumer, with its namespace if that is not the one of the host: names of tenants repeat.
+fn named(consumer: &ObjectReference, of_host: &str) -> String {
+    let place = consumer
+        .namespace
+        .as_deref()
+        .filter(|place| !place.is_empty() && *place != of_host);
+    let parts = [consumer.kind.as_deref(), place, consumer.name.as_deref()];
+    let parts: Vec<&str> = parts.into_iter().flatten().collect();
+    parts.join("/")
 }
 
 fn of_machine(machine: &Metal3Machine) -> ConsumerRow {

@@ -3,6 +3,7 @@
 //! A view asks for what it needs, as an explanation does. What may not be read leaves a gap that the report names: *unknown*
 //! is never *absent*. Texts of users and BMCs get no login, and no query of a URL.
 
+mod claims;
 mod consumers;
 mod host;
 mod hosts;
@@ -24,6 +25,7 @@ use crate::read::{NotRead, Read};
 use crate::snapshot::Snapshot;
 use crate::walk::Walk;
 
+pub use claims::ClaimRow;
 pub use consumers::ConsumerRow;
 pub use host::HostRow;
 pub use hosts::Filter;
@@ -43,6 +45,8 @@ pub enum View {
     Pools(Option<String>),
     /// Who uses which host, and machines without one.
     Consumers,
+    /// Claims on hosts.
+    Claims,
     /// A Cluster down to its hosts.
     Tree(String),
     /// What happened to a host, with the history of its node in Ironic if it is given.
@@ -74,6 +78,8 @@ pub enum Content {
     Pools(Vec<PoolRow>),
     /// Hosts and their consumers.
     Consumers(Vec<ConsumerRow>),
+    /// Claims on hosts.
+    Claims(Vec<ClaimRow>),
     /// A Cluster, if it exists.
     Tree(Option<Node>),
     /// Moments of a host, from the first.
@@ -100,6 +106,7 @@ impl View {
                 )
             }
             Self::Consumers => (State::Ready, Content::Consumers(consumers::rows(&mut walk))),
+            Self::Claims => (State::Ready, Content::Claims(claims::rows(&mut walk))),
             Self::Tree(name) => {
                 let (state, node) = tree::tree(&mut walk, name);
                 (state, Content::Tree(node))

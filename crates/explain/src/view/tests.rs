@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::offline;
+use crate::order;
 use crate::read::Unread;
 
 fn at(text: &str) -> Time {
@@ -212,6 +213,74 @@ fn consumers_show_lost_machines_and_machines_without_a_host() {
             "h3    Metal3Machine/gone  -        -        the consumer does not exist",
             "-     Metal3Machine/m1    -        -        has no host: AssociateBareMetalHostFailed",
         ]
+    );
+}
+
+/// Names of tenants repeat.
+#[test]
+fn consumer_of_another_namespace_is_named_with_it() {
+    let of = |namespace: &str| json!({ "spec": { "consumerRef": { "kind": "HostClaim", "name": "web", "namespace": namespace } } });
+    let objects = [host("h1", of("tenant-1")), host("h2", of("lab"))];
+    let rows = text(&View::Consumers, &objects);
+    assert!(
+        rows.len() == 3 && rows[1].starts_with("h1    HostClaim/tenant-1/web  -"),
+        "{rows:?}"
+    );
+    assert!(rows[2].starts_with("h2    HostClaim/web           -"), "{rows:?}");
+}
+
+fn claim(name: &str, change: Value) -> Value {
+    let mut claim = object(
+        "metal3.io/v1alpha1",
+        "HostClaim",
+        name,
+        json!({ "spec": { "poweredOn": true, "image": { "url": "http://i.example/os.raw?sig=canary" } } }),
+    );
+    merge(&mut claim, change);
+    claim
+}
+
+fn ready(status: &str, reason: &str, message: &str) -> Value {
+    json!({ "status": { "conditions": [{ "type": "Ready", "status": status, "reason": reason, "message": message,
+        "lastTransitionTime": "2026-01-01T00:40:00Z" }] } })
+}
+
+#[test]
+fn claims_show_hosts_and_what_they_wait_for_without_reading_any_host() {
+    let mut bound = claim("c1", ready("True", "Ready", ""));
+    merge(
+        &mut bound,
+        json!({ "status": { "poweredOn": true, "bareMetalHost": { "name": "h1", "namespace": "hosts" } } }),
+    );
+    let mut released = claim(
+        "c2",
+        ready("False", "HostClaimDeleting", "Associated: the host is cleaned"),
+    );
+    merge(
+        &mut released,
+        json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:50:00Z" },
+            "status": { "bareMetalHost": { "name": "h2", "namespace": "hosts" } } }),
+    );
+    let objects = [
+        claim("c3", ready("False", "NoBareMetalHost", "Associated: no host is free")),
+        released,
+        bound,
+        claim("c4", json!({})),
+    ];
+    assert_eq!(
+        text(&View::Claims, &objects),
+        [
+            "NAME  HOST      POWER             IMAGE   READY                       FOR    MESSAGE",
+            "c1    hosts/h1  on                os.raw  Ready                       20m0s  -",
+            "c2    hosts/h2  off, shall be on  os.raw  HostClaimDeleting, deleted  20m0s  Associated: the host is cleaned",
+            "c3    -         -                 os.raw  NoBareMetalHost             20m0s  Associated: no host is free",
+            "c4    -         -                 os.raw  -                           -      -",
+        ]
+    );
+    let wanted = View::Claims.report(&Snapshot::default(), at("01:00:00")).unwrap_err();
+    assert_eq!(
+        order::set(wanted),
+        order::set([Read::list::<metal3_api::metal3::v1alpha1::HostClaim>(None)])
     );
 }
 

@@ -2,6 +2,7 @@
 
 use metal3_api::meta::Time;
 
+use super::claims::ClaimRow;
 use super::consumers::ConsumerRow;
 use super::host::HostRow;
 use super::pools::PoolRow;
@@ -20,6 +21,7 @@ pub fn render(report: &Report, namespace: Option<&str>, now: Time) -> String {
         Content::Hosts(rows) => hosts(rows, is_wide, now),
         Content::Pools(rows) => pools(rows, is_wide),
         Content::Consumers(rows) => consumers(rows, is_wide),
+        Content::Claims(rows) => claims(rows, is_wide, now),
         Content::Tree(node) => node.as_ref().map(|node| tree(node, 0, now)).unwrap_or_default(),
         Content::Timeline(rows) => timeline(rows, now),
         Content::Top(top) => tables(top, is_wide),
@@ -197,6 +199,34 @@ fn consumers(rows: &[ConsumerRow], is_wide: bool) -> String {
     placed(
         is_wide,
         &["HOST", "CONSUMER", "MACHINE", "CLUSTER", "NOTE"],
+        rows.collect(),
+    )
+}
+
+fn claims(rows: &[ClaimRow], is_wide: bool, now: Time) -> String {
+    let text = |part: &Option<String>| part.clone().unwrap_or_default();
+    let rows = rows.iter().map(|row| {
+        let image = row.image.as_ref().map(|image| image.trim_end_matches("?***"));
+        let image = image.and_then(|image| image.rsplit('/').next());
+        // Without a host it is not off.
+        let power = row.host.as_ref().map(|_| power(row.online, row.powered_on));
+        let deleted = if row.deleted { ", deleted" } else { "" };
+        let cells = vec![
+            row.name.clone(),
+            text(&row.host),
+            power.unwrap_or_default(),
+            image.unwrap_or_default().to_owned(),
+            format!("{}{deleted}", text(&row.reason))
+                .trim_start_matches(", ")
+                .to_owned(),
+            row.since.map(|since| duration(since, now)).unwrap_or_default(),
+            row.message.clone(),
+        ];
+        (row.namespace.clone(), cells)
+    });
+    placed(
+        is_wide,
+        &["NAME", "HOST", "POWER", "IMAGE", "READY", "FOR", "MESSAGE"],
         rows.collect(),
     )
 }

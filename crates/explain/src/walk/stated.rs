@@ -33,6 +33,8 @@ const ORDER: [Bad; 7] = [
     ("Ready", ConditionStatus::False),
 ];
 
+/// The condition of a claim that has no host, or whose host is released.
+const ASSOCIATED: Bad = ("Associated", ConditionStatus::False);
 /// The condition of settings or updates that the machine cannot have.
 const INVALID: Bad = ("Valid", ConditionStatus::False);
 /// The condition of an order to update the firmware, and its reason once the updates were made.
@@ -97,8 +99,13 @@ impl Walk<'_> {
         let Some(object) = self.answer(Read::Object(at.clone()))?.into_iter().next() else {
             return Err(self.absent(at));
         };
-        let has_conditions = !conditions(&object).is_empty();
-        if !self.push_stated(at, Area::Claims, &object) && !has_conditions {
+        let stated = conditions(&object);
+        // What the release of its host waits for says more than the finalizer.
+        let is_released = object.pointer("/metadata/deletionTimestamp").is_some();
+        if let Some(bad) = first_bad(&stated, &[ASSOCIATED]).filter(|_| is_released) {
+            let link = link(at, Area::Claims, bad);
+            self.push(link);
+        } else if !self.push_stated(at, Area::Claims, &object) && stated.is_empty() {
             let message = "its status is empty, and no controller serves the kind without --hostclaims";
             self.push(reason_link(at, Area::Unserved, "KindUnserved", message, None));
         }

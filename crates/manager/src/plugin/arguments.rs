@@ -124,6 +124,7 @@ fn ask(word: &Word, words: &[String], filter: Filter, file: Option<String>) -> R
         ("pools", [name]) => View::Pools(Some(name.clone())),
         ("hosts", []) => View::Hosts(filter),
         ("consumers", []) => View::Consumers,
+        ("claims", []) => View::Claims,
         ("top", []) => View::Top,
         ("support-bundle", []) => return Ok(Ask::Bundle(file.unwrap_or_else(|| "metal3-support.tar".to_owned()))),
         (name, []) => bail!("{name}: {}", usage(word)),

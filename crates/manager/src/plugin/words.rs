@@ -123,6 +123,12 @@ pub(super) const WORDS: &[Word] = &[
         help: "who uses which host, and machines without one",
     },
     Word {
+        name: "claims",
+        arguments: "",
+        flags: OF_MANY,
+        help: "HostClaims with their hosts, power, image, and what they wait for",
+    },
+    Word {
         name: "timeline",
         arguments: "HOST",
         flags: OF_HOST,

@@ -70,6 +70,24 @@ fn each_kind_that_can_wait_states_why() {
 }
 
 #[test]
+fn deleted_claim_states_what_the_release_of_its_host_waits_for() {
+    let deleted = |conditions: Value| {
+        let metadata = json!({ "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["metal3.io/hostclaim"] });
+        of_host(
+            "HostClaim",
+            json!({ "metadata": metadata, "status": { "conditions": conditions } }),
+        )
+    };
+    let failed = conditions(&[("Associated", "False", "HostClaimDeletionFailed")]);
+    assert_waits(deleted(failed), "hostclaim/h0", "HostClaimDeletionFailed");
+    assert_waits(
+        deleted(conditions(&[("Associated", "True", "BareMetalHostAssociated")])),
+        "hostclaim/h0",
+        "Deleting",
+    );
+}
+
+#[test]
 fn switch_states_why_or_that_nothing_serves_it() {
     for (object, start, link) in [
         (
