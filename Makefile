@@ -548,6 +548,18 @@ bench: tools ## instructions of cache, plan, patch and allocation against their 
 	@cargo run --quiet --locked --example grants
 	@cargo run --quiet --release --locked --example bench
 
+# --- tenants ------------------------------------------------------------------------------------------------------
+
+# LOGS: folder that keeps the logs, in tenants-run.
+.PHONY: e2e-tenants
+e2e-tenants: STACK_NAME = tenants
+e2e-tenants: stack-tools ## run the commands of docs/tenants.md and docs/host-administrators.md as their readers on a real API server (LOGS)
+	@cargo build --quiet --locked --bin tenants --bin sim-ironic --bin capm3
+	@kubectl=$$($(STACK) tool kubectl) && $(STACK) down >/dev/null; trap '$(STACK) down' EXIT; $(STACK) up --only-api --collector && \
+	  $(STACK) exec $(CARGO_BIN)/tenants --kubeconfig $(CACHE)/stack/state/$(STACK_NAME)/admin.kubeconfig \
+	    --audit $(CACHE)/stack/state/$(STACK_NAME)/log/audit.log --manager $(CARGO_BIN)/capm3 --kubectl "$$kubectl" \
+	    --home "$(or $(LOGS),$(CACHE)/stack/state/$(STACK_NAME))"
+
 # --- scale --------------------------------------------------------------------------------------------------------
 
 # HOSTS: numbers of hosts, one run each. SPEED: how many times faster than real ones the machines are. SLOTS: hosts on the provisioning

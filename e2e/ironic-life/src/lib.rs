@@ -4,8 +4,8 @@
 //! stops the machines it needs; Ironic itself is started by `make ironic`.
 //!
 //! Drivers that test a product on the same Ironic share its parts: [`Place`] opens the Ironic, [`processes`] starts the
-//! machines and checks their disks, [`order`] makes the images, [`faults`] lists the faults of machines, and
-//! [`run_program`] runs a driver until it ends or is stopped.
+//! machines and checks their disks, [`order`] makes the images, [`faults`] lists the faults of machines,
+//! [`simulated`] starts the simulated Ironic instead of a real one, and [`run_program`] runs a driver until it ends or is stopped.
 
 pub mod compare;
 pub mod faults;
@@ -18,6 +18,7 @@ pub mod order;
 mod poller;
 pub mod processes;
 mod run;
+pub mod simulated;
 mod suite;
 mod times;
 pub mod usage;

@@ -7,7 +7,6 @@
 mod drive;
 mod fleet;
 mod floor;
-mod ironic;
 mod manager;
 mod meter;
 mod outcome;

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use metal3_ironic_life::processes::{spawn, terminate};
+use metal3_ironic_life::simulated::SimulatedIronic;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
 
-use crate::ironic::Ironic;
 use crate::run::World;
 use crate::server::SYSTEM;
 
@@ -39,7 +39,7 @@ pub(crate) struct Manager {
 }
 
 impl Managers {
-    pub(crate) fn new(world: &World, ironic: &Ironic, slots: u32) -> Self {
+    pub(crate) fn new(world: &World, ironic: &SimulatedIronic, slots: u32) -> Self {
         let World {
             program,
             home,

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use metal3_ironic_life::simulated::SimulatedIronic;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::drive::{Change, change_all, create_secrets, host_name};
 use crate::fleet::{Fleet, Target};
 use crate::floor::{self, Sample};
-use crate::ironic::Ironic;
 use crate::manager::{Manager, Managers};
 use crate::meter::Meter;
 use crate::outcome::{Api, Phase, Size};
@@ -47,7 +47,7 @@ pub(crate) struct World {
 pub(crate) struct Run<'a> {
     world: &'a World,
     fleet: Fleet,
-    ironic: Ironic,
+    ironic: SimulatedIronic,
     managers: Managers,
     hosts: u32,
     size: &'a mut Size,
@@ -74,7 +74,7 @@ pub(crate) async fn run(world: &World, hosts: u32) -> (Size, anyhow::Result<()>)
 async fn measure(world: &World, size: &mut Size) -> anyhow::Result<()> {
     let hosts = size.hosts;
     println!("--- {hosts} hosts");
-    let ironic = Ironic::start(&world.home, hosts.saturating_add(EXTRAS), world.speed).await?;
+    let ironic = SimulatedIronic::start(&world.home, hosts.saturating_add(EXTRAS), world.speed).await?;
     let slots = if world.slots == 0 { hosts.max(20) } else { world.slots };
     let managers = Managers::new(world, &ironic, slots);
     let fleet = Fleet::default();

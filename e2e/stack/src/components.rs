@@ -110,8 +110,12 @@ pub(crate) const CONTROLLERS: &[&str] = &[
     "taint-eviction-controller",
 ];
 
-/// The controllers that finish deletions.
-pub(crate) const COLLECTORS: &[&str] = &["garbage-collector-controller", "namespace-controller"];
+/// The controllers that finish deletions, and that which counts the objects of quotas.
+pub(crate) const COLLECTORS: &[&str] = &[
+    "garbage-collector-controller",
+    "namespace-controller",
+    "resourcequota-controller",
+];
 
 pub(crate) fn controller_manager(places: &Places, controllers: &[&str]) -> Component {
     let arguments = vec![
@@ -125,6 +129,8 @@ pub(crate) fn controller_manager(places: &Places, controllers: &[&str]) -> Compo
         ),
         format!("--root-ca-file={}", places.certificate(pki::AUTHORITY).display()),
         format!("--controllers={}", controllers.join(",")),
+        // A kind that was installed seconds before a quota counts from the next look at all quotas on.
+        "--resource-quota-sync-period=5s".to_owned(),
     ];
     component(places, &KUBERNETES, "kube-controller-manager", arguments)
 }

@@ -11,13 +11,15 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Parser;
 use metal3_domain::clock::{Clock, SystemClock};
+use metal3_sim_bmc::fault::Fault;
 use metal3_sim_ironic::meter::Meter;
 use metal3_sim_ironic::{Ironic, Login, Options, Pace, bmc_address};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 /// A simulated Ironic with machines, over HTTPS. Its input has commands: `take` prints the traffic since the last `take`,
-/// `away MILLISECONDS` closes the port and all connections for a while.
+/// `away MILLISECONDS` closes the port and all connections for a while, `machine NUMBER` prints what a machine has on its disk and how often
+/// it was written and erased, `break NUMBER` lets its BMC answer no more.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {
@@ -81,6 +83,14 @@ async fn run(arguments: &Arguments) -> anyhow::Result<()> {
                 println!("{{}}");
                 server = server.away(period).await?;
             }
+            Command::Machine(number) => println!("{}", seen(&ironic, number)?),
+            Command::Break(number) => {
+                let broken = ironic.machine_at(&bmc_address(number), |machine| {
+                    machine.faults = [Fault::DeadBmc].into_iter().collect();
+                });
+                broken.context("there is no such machine")?;
+                println!("{{}}");
+            }
         }
     }
     server.stop().await;
@@ -105,9 +115,26 @@ fn read(path: &Path) -> anyhow::Result<String> {
     Ok(text.trim_end().to_owned())
 }
 
+/// What a test compares with the orders of a user.
+fn seen(ironic: &Ironic, number: u32) -> anyhow::Result<Value> {
+    let found = ironic.machine_at(&bmc_address(number), |machine| {
+        json!({ "image": machine.disk.as_ref().map(|image| &image.source), "written": machine.counts.written,
+            "erased": machine.counts.erased })
+    });
+    found.context("there is no such machine")
+}
+
+fn parse_number(line: &str, number: &str) -> anyhow::Result<u32> {
+    number
+        .parse()
+        .with_context(|| format!("`{line}`: no number of a machine"))
+}
+
 enum Command {
     Take,
     Away(Duration),
+    Machine(u32),
+    Break(u32),
 }
 
 impl Command {
@@ -118,7 +145,9 @@ impl Command {
                 let period = period.parse().with_context(|| format!("`{line}`: no milliseconds"))?;
                 Ok(Self::Away(Duration::from_millis(period)))
             }
-            _ => bail!("`{line}` is not a command: take, away MILLISECONDS"),
+            ("machine", number) => Ok(Self::Machine(parse_number(line, number)?)),
+            ("break", number) => Ok(Self::Break(parse_number(line, number)?)),
+            _ => bail!("`{line}` is not a command: take, away MILLISECONDS, machine NUMBER, break NUMBER"),
         }
     }
 }

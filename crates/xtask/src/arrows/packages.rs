@@ -165,7 +165,7 @@ pub(super) const PACKAGES: &[Package] = &[
     package("metal3-e2e-test-server", &[]),
     package(
         "metal3-ironic-life",
-        &["metal3-domain", "metal3-ironic", "metal3-sim-bmc"],
+        &["metal3-domain", "metal3-ironic", "metal3-sim-bmc", "metal3-sim-ironic"],
     ),
     // The released program on a real API server; Ironic is simulated, in a process of its own.
     package(
@@ -177,6 +177,10 @@ pub(super) const PACKAGES: &[Package] = &[
             "metal3-sim-bmc",
             "metal3-sim-ironic",
         ],
+    ),
+    package(
+        "metal3-e2e-tenants",
+        &["metal3-ironic-life", "metal3-sim-bmc", "metal3-sim-ironic"],
     ),
     // The API server is simulated there; a simulator proxies the requests to Ironic.
     package(
