@@ -31,7 +31,7 @@ const FOREIGN: [&str; 12] = [
     "get hostfirmwaresettings -n hosts",
     "get hostdeploypolicies -n hosts",
     "get secrets -n hosts",
-    "get secret canary-login-1 -n hosts",
+    "get secret host-1-login -n hosts",
     "get events -n hosts",
     "get hostclaims -A",
     "get configmap metal3-tenants -n metal3-system",

@@ -119,6 +119,8 @@ impl Cast {
     async fn gather_canaries(&mut self) -> anyhow::Result<()> {
         let list = self.administrator.json(OF_HOSTS).await?;
         self.canaries.extend(canaries::of(&list));
+        // A part of each text that the administrator chose.
+        self.canaries.insert("canary-".to_owned());
         Ok(())
     }
 
