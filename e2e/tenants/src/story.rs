@@ -135,7 +135,7 @@ impl Cast {
     }
 
     async fn tenant_without_policy(&mut self) -> anyhow::Result<()> {
-        step("a tenant for whom no HostDeployPolicy opens a host");
+        step("a tenant without a HostDeployPolicy");
         refusals::until_in_force(&mut self.second, &mut self.administrator).await?;
         self.second.apply(&[refusals::claim("waiting", |_| ())]).await?;
         let words = "Ready: False NoBareMetalHost";

@@ -62,7 +62,10 @@ pub(crate) fn host(number: u32) -> [Value; 3] {
             "login",
             json!({ "username": canary("user"), "password": canary("password") }),
         ),
-        secret("network", json!({ "networkData": format!("{}: []", canary("addresses")) })),
+        secret(
+            "network",
+            json!({ "networkData": format!("{}: []", canary("addresses")) }),
+        ),
         host,
     ]
 }
