@@ -15,6 +15,7 @@ use metal3_api::metal3::v1alpha1::{
 
 use crate::facts::{Direction, Facts};
 use crate::finding::{Decision, Finding};
+use crate::managers::Series;
 
 /// What one host meets.
 type Rule = fn(&Host<'_>) -> Option<Finding>;
@@ -114,9 +115,11 @@ pub(crate) fn findings(facts: &Facts) -> Vec<Finding> {
 /// move` takes a pause off.
 pub(crate) fn of_way_back(facts: &Facts) -> Vec<Finding> {
     each(facts, |host| {
-        let alone = Alone::of(host.object);
+        let alone = Alone::of(host);
         let found = back::DIFFERENCES.iter().chain(BACK).filter_map(|rule| rule(host));
         let found = found.map(|finding| match alone {
+            // A Go manager that detaches a host deletes the node of its ID, whichever host that serves.
+            Some(Alone::Detached) if back::is_about_the_node(host, &finding) => finding,
             Some(alone) => alone.until_then(&finding),
             None => finding,
         });
@@ -139,21 +142,31 @@ enum Alone {
     Detached,
 }
 
+/// The first series whose manager of hosts detaches any host by force, and looks for that before a deletion.
+const DETACHES_BY_FORCE: Series = Series::new(1, 13);
+
 impl Alone {
-    fn of(host: &BareMetalHost) -> Option<Self> {
-        // A Go manager detaches a host at rest, and any other by force, unless it is being removed.
+    fn of(host: &Host<'_>) -> Option<Self> {
+        let object = host.object;
+        let status = &object.status;
+        // A Go manager detaches a host at rest, and a newer one any other by force, unless it is being removed.
         let is_at_rest = matches!(
-            host.status.provisioning.state,
+            status.provisioning.state,
             ProvisioningState::Provisioned
                 | ProvisioningState::ExternallyProvisioned
                 | ProvisioningState::Available
                 | ProvisioningState::Ready
         );
-        let is_of_deletion = host.status.provisioning.state == ProvisioningState::Deleting;
-        let request = host.detach_request().filter(|_| !is_of_deletion);
-        if stays_paused(host) {
+        let is_newer = matches!(host.facts.direction, Direction::Back(to) if to >= DETACHES_BY_FORCE);
+        let is_of_deletion = status.provisioning.state == ProvisioningState::Deleting;
+        // An older one deprovisions a deleted host that it has not detached yet.
+        let is_too_late = object.metadata.deletion_timestamp.is_some()
+            && !is_newer
+            && status.operational_status != OperationalStatus::Detached;
+        let request = object.detach_request().filter(|_| !is_of_deletion && !is_too_late);
+        if stays_paused(object) {
             Some(Self::Paused)
-        } else if request.is_some_and(|request| is_at_rest || request.force) {
+        } else if request.is_some_and(|request| is_at_rest || is_newer && request.force) {
             Some(Self::Detached)
         } else {
             None

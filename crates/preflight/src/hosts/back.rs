@@ -7,6 +7,8 @@ use metal3_api::meta::{Condition, ConditionStatus};
 use metal3_api::metal3::names::{held, host_error};
 use metal3_api::metal3::v1alpha1::{BareMetalHost, CustomDeploy, ErrorType, OperationalStatus, ProvisioningState};
 
+pub(super) use errors::is_about_the_node;
+
 use super::{Host, Rule, moving};
 use crate::finding::{Decision, Finding};
 

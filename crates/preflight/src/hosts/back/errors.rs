@@ -15,6 +15,12 @@ pub(in crate::hosts) fn kept(host: &Host<'_>) -> Option<Finding> {
     of_node(host, message).or_else(|| of_limits(host, message))
 }
 
+/// Whether a finding is about a node or a machine that is of something else.
+pub(in crate::hosts) fn is_about_the_node(host: &Host<'_>, finding: &Finding) -> bool {
+    let message = host.object.status.error_message.as_str();
+    of_node(host, message).is_some_and(|one| one == *finding)
+}
+
 /// The node, or the machine, is of something else.
 fn of_node(host: &Host<'_>, message: &str) -> Option<Finding> {
     if message.starts_with(host_error::SERVES_ANOTHER) {

@@ -454,22 +454,36 @@ fn detached_host_is_left_alone_until_it_is_attached() {
     let (other, runs) = (image("http://images.example/b"), image("http://images.example/a"));
     let unwanted = json!({ "spec": other, "status": { "provisioning": runs, "errorType": "provisioning error" } });
     let taken = json!({ "spec": runs, "status": { "provisioning": runs } });
-    for (state, more, request, decision) in [
-        ("available", &never_off, None, Decision::No),
-        ("available", &never_off, Some(""), Decision::Go),
-        ("provisioned", &unwanted, None, Decision::No),
-        ("provisioned", &unwanted, Some("{}"), Decision::Go),
-        ("deprovisioning", &taken, Some(""), Decision::Wait),
-        ("deprovisioning", &taken, Some(r#"{"force":true}"#), Decision::Go),
-        ("deleting", &json!({}), Some(r#"{"force":true}"#), Decision::No),
+    let gone = json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" }, "spec": runs, "status": {
+        "operationalStatus": "error", "provisioning": runs,
+        "conditions": [{ "type": "Held", "status": "True", "reason": "DeletionDelayed", "message": "x",
+            "lastTransitionTime": "2026-01-01T00:00:00Z" }] } });
+    let named =
+        "node 1-2 in status.provisioning.ID has not the name of this host in Ironic, so it may serve another host";
+    let named = json!({ "status": { "errorType": "provisioned registration error", "errorMessage": named } });
+    let force = Some(r#"{"force":true}"#);
+    for (to, state, more, request, decision) in [
+        (14, "available", &never_off, None, Decision::No),
+        (14, "available", &never_off, Some(""), Decision::Go),
+        (12, "available", &never_off, Some(""), Decision::Go),
+        (14, "provisioned", &unwanted, None, Decision::No),
+        (14, "provisioned", &unwanted, Some("{}"), Decision::Go),
+        (14, "deprovisioning", &taken, Some(""), Decision::Wait),
+        (14, "deprovisioning", &taken, force, Decision::Go),
+        (12, "deprovisioning", &taken, force, Decision::Wait),
+        (14, "deleting", &json!({}), force, Decision::No),
+        (14, "provisioned", &gone, Some("{}"), Decision::Go),
+        (12, "provisioned", &gone, Some("{}"), Decision::No),
+        (14, "available", &named, None, Decision::No),
+        (14, "available", &named, Some(""), Decision::No),
     ] {
         let mut one = host(state, more.clone());
         if let Some(request) = request {
             one["metadata"]["annotations"] = json!({ detach: request });
         }
-        let found = about(back::<BareMetalHost>(Series::new(1, 14), one), "BareMetalHost lab/a");
+        let found = about(back::<BareMetalHost>(Series::new(1, to), one), "BareMetalHost lab/a");
         let worst = found.iter().map(|(decision, _)| *decision).max();
-        assert_eq!(worst, Some(decision), "{state} {more} {request:?}: {found:?}");
+        assert_eq!(worst, Some(decision), "{to} {state} {more} {request:?}: {found:?}");
         let says = found
             .iter()
             .any(|(_, text)| text.contains("is detached, and left as it is until"));
