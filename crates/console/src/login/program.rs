@@ -23,10 +23,8 @@ use tokio_util::task::TaskTracker;
 
 /// A token that expires within this time is not used.
 const MARGIN: Duration = Duration::from_secs(60);
-/// The time for the next token, while requests wait. A person may type for the first one only.
-const REFRESH: Duration = Duration::from_secs(30);
-/// All that wait get the failure of one run.
-const FAILED: Duration = Duration::from_secs(5);
+/// The time for the next token, while requests wait: less than a question about the login waits. A person may type for the first one only.
+const REFRESH: Duration = Duration::from_secs(15);
 
 /// The programs of all sessions.
 #[derive(Clone)]
@@ -113,11 +111,13 @@ impl Program {
     }
 
     /// The login as it is, or as the next run gives it. The run is a task of its own: it ends in time when nothing waits for it any more.
+    /// A failure is that of all who waited for it: who asks later has another run.
     async fn login(&self, within: Duration) -> Result<Status, AuthError> {
+        let asked = Instant::now();
         let mut given = Arc::clone(&self.given).lock_owned().await;
         match &*given {
             Some(Given::Login(status)) if self.is_good(status) => return Ok(status.clone()),
-            Some(Given::Failed(at)) if at.elapsed() < FAILED => return Err(failed("it has failed just now")),
+            Some(Given::Failed(at)) if *at >= asked => return Err(failed("it has failed just now")),
             _ => {}
         }
         let (place, exec) = (Arc::clone(&self.programs.place), Arc::clone(&self.exec));

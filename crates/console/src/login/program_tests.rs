@@ -90,6 +90,8 @@ async fn all_that_wait_get_the_failure_of_one_run() {
         assert!(failure.is_err() && !text.contains("a-token"), "{text}");
     }
     assert_eq!(folder.runs().len(), 1);
+    assert!(session.header().await.is_err());
+    assert_eq!(folder.runs().len(), 2, "who asks later has another run");
 }
 
 #[tokio::test]
