@@ -31,14 +31,13 @@ const LONGEST_PAUSE_OF_REFUSED: Duration = Duration::from_secs(60);
 /// This many failures in a row are an outage, after which everything is reconciled.
 pub(super) const OUTAGE: u32 = 2;
 
-/// The pause after this many failures in a row.
-pub(super) fn pause(failures: u32, is_refused: bool) -> Duration {
-    let doubled = 2u32.saturating_pow(failures.saturating_sub(1));
-    let longest = if is_refused {
-        LONGEST_PAUSE_OF_REFUSED
-    } else {
-        LONGEST_PAUSE
+/// The pause after this many failures in a row, the last ones of which are refusals of this program.
+pub(super) fn pause(failures: u32, refusals: u32) -> Duration {
+    let (count, longest) = match refusals {
+        0 => (failures, LONGEST_PAUSE),
+        refusals => (refusals, LONGEST_PAUSE_OF_REFUSED),
     };
+    let doubled = 2u32.saturating_pow(count.saturating_sub(1));
     FIRST_PAUSE.saturating_mul(doubled).min(longest)
 }
 
@@ -48,10 +47,11 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_eight_seconds_or_a_minute_where_this_program_is_refused() {
-        let seconds = |is_refused| (1..9).map(move |failures| pause(failures, is_refused).as_secs());
-        assert!(seconds(false).eq([1, 2, 4, 8, 8, 8, 8, 8]));
-        assert!(seconds(true).eq([1, 2, 4, 8, 16, 32, 60, 60]));
-        assert_eq!(pause(u32::MAX, false).as_secs(), 8);
-        assert_eq!(pause(u32::MAX, true).as_secs(), 60);
+        let seconds = |of: fn(u32) -> Duration| (1..9).map(move |failures| of(failures).as_secs());
+        assert!(seconds(|failures| pause(failures, 0)).eq([1, 2, 4, 8, 8, 8, 8, 8]));
+        assert!(seconds(|failures| pause(failures, failures)).eq([1, 2, 4, 8, 16, 32, 60, 60]));
+        assert!(seconds(|refusals| pause(100, refusals)).eq([1, 2, 4, 8, 16, 32, 60, 60]));
+        assert_eq!(pause(u32::MAX, 0).as_secs(), 8);
+        assert_eq!(pause(u32::MAX, u32::MAX).as_secs(), 60);
     }
 }

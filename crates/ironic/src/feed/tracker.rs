@@ -54,6 +54,8 @@ pub struct ChangeTracker {
     quick: Duration,
     quick_until: Monotonic,
     failures: u32,
+    /// The last ones of them that were refusals of this program.
+    refusals: u32,
     last_error: Option<Error>,
     unreadable: BTreeSet<NodeUuid>,
     /// Nodes that were deleted, and when: a page that was requested before may still have them.
@@ -96,6 +98,7 @@ impl ChangeTracker {
             quick,
             quick_until: start,
             failures: 0,
+            refusals: 0,
             last_error: None,
             unreadable: BTreeSet::new(),
             gone: BTreeMap::new(),
@@ -150,7 +153,7 @@ impl ChangeTracker {
             self.events.push(FeedEvent::Resync);
             self.needs_full_list = true;
         }
-        (self.failures, self.last_error) = (0, None);
+        (self.failures, self.refusals, self.last_error) = (0, 0, None);
         let waiting = Round::Waiting { until: now };
         match std::mem::replace(&mut self.round, waiting) {
             Round::Newest(round) => self.newest_page(round, page, server),
@@ -180,7 +183,12 @@ impl ChangeTracker {
             return;
         }
         self.failures = self.failures.saturating_add(1);
-        let pause = timing::pause(self.failures, error.is_of_every_request());
+        // An Ironic that comes up may refuse a request or two.
+        self.refusals = match error.is_of_every_request() {
+            true => self.refusals.saturating_add(1),
+            false => 0,
+        };
+        let pause = timing::pause(self.failures, self.refusals);
         self.last_error = Some(error);
         self.round = Round::Waiting {
             until: now.after(pause),
