@@ -9,10 +9,14 @@ PARITY := cargo run --quiet --locked --bin parity --
 SCENARIOS := cargo run --quiet --locked --bin scenarios --
 export CACHE
 
-# Of a release some of these are the name of a tag, which may have characters that are commands for make or for a shell.
+# Of a release some of these are the name of a tag, which may have characters that are commands for make or for a shell. Elsewhere an
+# environment may have a VERSION of its own.
 TAGGED := RELEASE_TAG VERSION PLUGIN_URL SOURCE BUILDER REGISTRY MAIN
+RELEASING := release% images% image program plugin% chart% push% bundle sbom sums sign verify-release cosign registry-login trust-check
 COMMANDS := ` $$ " ' \ ; | & < > ( )
+ifneq ($(value RELEASE_TAG)$(filter $(RELEASING),$(MAKECMDGOALS)),)
 $(foreach name,$(TAGGED),$(foreach character,$(COMMANDS),$(if $(findstring $(character),$(value $(name))),$(error $(name) has a character that is no part of a version, URL or branch: $(character)))))
+endif
 
 .PHONY: help
 help: ## list the commands

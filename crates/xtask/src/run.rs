@@ -33,17 +33,21 @@ pub(crate) fn git(root: &Path, arguments: &[&str]) -> Result<String> {
 /// The files of a checkout that differ from its commit, or that it does not have; empty if there are none. Only `.gitignore` hides a
 /// file: the settings of a user and of a clone may hide others from `git status`.
 pub(crate) fn changes(root: &Path) -> Result<String> {
-    let changed = git(root, &["diff", "--name-only", "--no-ext-diff", "HEAD"])?;
+    // A monitor of the file system, and filters that a clone has for itself, say what git takes for a file.
+    let ask = |words: &[&str]| git(root, &[&["-c", "core.fsmonitor=false"], words].concat());
+    let attributes = git(root, &["rev-parse", "--git-path", "info/attributes"])?;
+    let filters = root.join(&attributes).is_file().then_some(attributes.as_str());
+    let changed = ask(&["diff", "--name-only", "--no-ext-diff", "HEAD"])?;
     let mut others = vec!["ls-files", "--others"];
     if root.join(".gitignore").is_file() {
         others.extend(["--exclude-from", ".gitignore"]);
     }
-    let others = git(root, &others)?;
+    let others = ask(&others)?;
     // `h file`: git assumes that it is unchanged. `S file`: that it is not in the work tree.
-    let listed = git(root, &["ls-files", "-v"])?;
+    let listed = ask(&["ls-files", "-v"])?;
     let assumed = listed.lines().filter_map(|line| line.split_once(' '));
     let assumed = assumed.filter(|(tag, _)| *tag == "S" || tag.chars().all(char::is_lowercase));
-    let files = changed.lines().chain(others.lines());
+    let files = changed.lines().chain(others.lines()).chain(filters);
     let files: Vec<&str> = files.chain(assumed.map(|(_, path)| path)).collect();
     Ok(files.join(", "))
 }
@@ -87,14 +91,19 @@ mod tests {
         run(&["update-index", "--assume-unchanged", "main.rs"]);
         let assumed = of();
         run(&["update-index", "--no-assume-unchanged", "main.rs"]);
+        fs::write(root.join(".git/info/attributes"), "* filter=a\n").unwrap();
+        let filtered = of();
+        fs::remove_file(root.join(".git/info/attributes")).unwrap();
+        run(&["config", "core.fsmonitor", "/bin/true"]);
         fs::write(root.join("main.rs"), "b").unwrap();
         let changed = of();
         run(&["add", "."]);
         let staged = of();
         fs::remove_dir_all(&root).unwrap();
-        let wanted = ["", "", ".cargo/config.toml", "main.rs", "main.rs", "main.rs"];
+        let filters = ".git/info/attributes";
+        let wanted = ["", "", ".cargo/config.toml", "main.rs", filters, "main.rs", "main.rs"];
         assert_eq!(
-            [clean, ignored, other, assumed, changed, staged],
+            [clean, ignored, other, assumed, filtered, changed, staged],
             wanted.map(str::to_owned)
         );
     }

@@ -209,10 +209,11 @@ fn decides_bytes(name: &str) -> bool {
         "CFLAGS",
         "CXXFLAGS",
         "AR_",
-        "TARGET_C",
-        "TARGET_AR",
+        "TARGET_",
+        "HOST_",
     ];
-    const NAMES: [&str; 7] = [
+    // gcc reads the last ones itself.
+    const NAMES: [&str; 13] = [
         "CC",
         "AR",
         "ARFLAGS",
@@ -220,7 +221,16 @@ fn decides_bytes(name: &str) -> bool {
         "CARGO_ENCODED_RUSTFLAGS",
         "RUSTC_WRAPPER",
         "RUSTC_WORKSPACE_WRAPPER",
+        "CPATH",
+        "C_INCLUDE_PATH",
+        "LIBRARY_PATH",
+        "COMPILER_PATH",
+        "GCC_EXEC_PREFIX",
+        "LDFLAGS",
     ];
+    if name == "CARGO_BUILD_JOBS" {
+        return false;
+    }
     NAMES.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
 }
 
@@ -252,6 +262,8 @@ mod tests {
             "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS",
             "RUSTFLAGS",
             "RUSTC_WRAPPER",
+            "HOST_CFLAGS",
+            "CPATH",
         ] {
             assert!(decides_bytes(name), "{name}");
         }
@@ -263,6 +275,7 @@ mod tests {
             "CACHE",
             "CAPM3_PATCH",
             "CARGO_NET_OFFLINE",
+            "CARGO_BUILD_JOBS",
         ] {
             assert!(!decides_bytes(name), "{name}");
         }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::files::{files_below, relative};
 use crate::images::{Entry, Written, archive, fits, sha256};
 use crate::trust::installed::{self, Image};
-use crate::trust::{others, sums};
+use crate::trust::{SIGNATURE, others, sums};
 
 /// Copies the images to a registry, and writes the files with their name there.
 const LOAD: &str = include_str!("load.sh");
@@ -18,8 +18,9 @@ const FILE: u32 = 0o644;
 
 /// Writes the archive. A file that is none of the release or of the images is refused: that may be a login of a user.
 pub(crate) fn run(release: &Path, images: &Path, file: &Path) -> Result<bool> {
-    let is_signed = release.join(sums::FILE).exists();
-    if is_signed {
+    // Anyone writes sums of what is in a folder: only the signature, which a user verifies, says that it is a release.
+    let is_signed = release.join(SIGNATURE).exists();
+    if is_signed || release.join(sums::FILE).exists() {
         sums::verify(release)?;
     }
     let written = Written::read(images)?;

@@ -41,13 +41,16 @@ fi
 # The files of these folders are those that SHA256SUMS names, with these bytes, and no others.
 check() {
   sha256sum --check --quiet --strict SHA256SUMS
+  # Two lines of one name would look like two files.
+  [ -z "$(find "$@" -name '*
+*')" ] || refuse "a file has a line end in its name"
   found=$(find "$@" ! -type d ! -path ./SHA256SUMS ! -path ./SHA256SUMS.sig)
   named=$(sed 's/^[^ ]*  //' SHA256SUMS)
   other=$(printf '%s\n' "$found" "$named" | LC_ALL=C sort | uniq -u)
   [ -z "$other" ] || refuse "SHA256SUMS does not name: $other"
 }
 # Relative paths: skopeo takes what stands after a colon for a tag.
-cd "$(dirname "$0")"
+CDPATH= cd -- "$(dirname -- "$0")"
 check ./load.sh ./release ./images
 [ ! -e release/SHA256SUMS ] || (cd release && check .)
 command -v skopeo >/dev/null || refuse "skopeo is missing: apt-get install -y skopeo"

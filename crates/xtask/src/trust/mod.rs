@@ -31,7 +31,8 @@ pub(crate) use sums::run as sums;
 
 /// The folder of the charts in a release.
 const CHARTS: &str = "charts";
-const SIGNATURE: &str = "SHA256SUMS.sig";
+/// That of the sums.
+pub(crate) const SIGNATURE: &str = "SHA256SUMS.sig";
 
 /// What is signed or verified.
 #[derive(Args)]

@@ -69,6 +69,12 @@ pub(super) const EFFECTS: &[(&[&str], &str, &str, &str)] = &[
         r#"{"from":[{"ipBlock":{"cidr":"10.0.0.0/28"}}],"ports":[{"port":"webhook-server","protocol":"TCP"}]}"#,
     ),
     (
+        &["networkPolicy.webhookFrom[0].ipBlock.cidr=2001:db8::/64"],
+        "NetworkPolicy",
+        "/spec/ingress/0/from",
+        r#"[{"ipBlock":{"cidr":"2001:db8::/64"}}]"#,
+    ),
+    (
         &["networkPolicy.metricsFrom[0].podSelector.matchLabels.a=b"],
         "NetworkPolicy",
         "/spec/ingress/1/from",
@@ -288,6 +294,8 @@ pub(super) const REFUSED: &[(&str, &str, &str)] = &[
     (PROGRAM, "image=r/x@sha256:1", "image"),
     (PROGRAM, "replicas=1000", "replicas"),
     (PROGRAM, "networkPolicy.webhookFrom[0].ipBlock.cidr=foo", "cidr"),
+    (PROGRAM, "networkPolicy.webhookFrom[0].ipBlock.cidr=10.0.0.0/33", "cidr"),
+    (PROGRAM, "networkPolicy.webhookFrom[0].ipBlock.cidr=fade/8", "cidr"),
     (
         PROGRAM,
         "networkPolicy.metricsFrom[0].ipBlock.cidr=10.0.0.0/28,networkPolicy.metricsFrom[0].podSelector.a=b",

@@ -31,7 +31,7 @@ pub(super) fn decided() -> String {
         _ => None,
     };
     let names: Vec<&str> = DECIDED.into_iter().chain(TABLE.iter().filter_map(alias_of)).collect();
-    format!("^--({})([=[:space:]]|$)", names.join("|"))
+    format!(r"^--({})([=\s]|$)", names.join("|"))
 }
 
 /// The variables of the program that other values set.
@@ -75,7 +75,7 @@ pub(super) fn resources() -> Value {
 
 /// Peers of a NetworkPolicy. A block of addresses has no selector next to it.
 pub(super) fn peers() -> Value {
-    let cidr = json!({ "type": "string", "pattern": "^[0-9a-fA-F:.]+/[0-9]{1,3}$" });
+    let cidr = json!({ "type": "string", "pattern": r"^([0-9]{1,3}(\.[0-9]{1,3}){3}/([0-9]|[12][0-9]|3[0-2])|[0-9a-fA-F]*:[0-9a-fA-F:.]*/([0-9]{1,2}|1[01][0-9]|12[0-8]))$" });
     let block = json!({
         "type": "object", "required": ["cidr"], "additionalProperties": false,
         "properties": { "cidr": cidr, "except": { "type": "array", "items": cidr } },
