@@ -7,61 +7,59 @@
 set -euo pipefail
 HOSTS=${HOSTS:-hosts}
 LIMIT=${LIMIT:-3600}
+# Has the name of the claim, on a Secret that this script made for it: another Secret is not removed with the claim.
+LABEL=tenants.metal3.io/user-data-of
 
 k() { kubectl ${NAMESPACE:+-n "$NAMESPACE"} "$@"; }
+
+fail() {
+  echo "$*" >&2
+  exit 1
+}
 
 usage() {
   sed -n '2,5s/^# //p' "$0" >&2
   exit 2
 }
 
-# words NAME CONDITION: its status, reason and message on one line; nothing without the condition.
-words() {
+# facts NAME CONDITION: the UID of the claim, and below it status, reason and message of the condition. Nothing without the claim; the
+# status of the function is not 0 if nothing is known.
+facts() {
   k get hostclaim "$1" --ignore-not-found \
-    -o "jsonpath={range .status.conditions[?(@.type==\"$2\")]}{.status} {.reason}: {.message}{end}"
+    -o "jsonpath={.metadata.uid}{'\n'}{range .status.conditions[?(@.type==\"$2\")]}{.status} {.reason}: {.message}{end}"
 }
 
-# until_true NAME: prints each new reason.
-until_true() {
-  local said='' now
+# follow NAME UID CONDITION WITHOUT: prints each new reason, until the condition is true, or the claim is gone or another one. WITHOUT:
+# words for a claim that has no such condition.
+follow() {
+  local said='' text uid now
   while true; do
-    now=$(words "$1" Ready)
-    if [ "$now" != "$said" ]; then
-      echo "$1: ${now:-no controller of HostClaims has looked at it yet}"
-      said=$now
+    if text=$(facts "$1" "$3"); then
+      uid=${text%%$'\n'*}
+      [ "$uid" = "$2" ] || return 0
+      now=''
+      case $text in *$'\n'*) now=${text#*$'\n'} ;; esac
+      if [ "${now:-$4}" != "$said" ]; then
+        said=${now:-$4}
+        echo "$1: $said"
+      fi
+      case $now in True*) [ "$3" != Ready ] || return 0 ;; esac
     fi
-    case $now in True*) return ;; esac
-    if [ "$SECONDS" -ge "$LIMIT" ]; then
-      echo "$1 is not ready after $LIMIT seconds; it stays as it is: wait with: $0 status $1" >&2
-      exit 1
-    fi
+    [ "$SECONDS" -lt "$LIMIT" ] || fail "$1: stopped after $LIMIT seconds, and left as it is; see: $0 status $1"
     sleep 2
   done
 }
 
-# until_gone NAME: prints each new reason.
-until_gone() {
-  local said='' now
-  while [ -n "$(k get hostclaim "$1" --ignore-not-found -o name)" ]; do
-    now=$(words "$1" Associated)
-    if [ "$now" != "$said" ]; then
-      echo "$1: ${now:-is deleted}"
-      said=$now
-    fi
-    if [ "$SECONDS" -ge "$LIMIT" ]; then
-      echo "$1 is not given back after $LIMIT seconds: its last words say who has to act" >&2
-      exit 1
-    fi
-    sleep 2
-  done
-}
+uid_of() { k get hostclaim "$1" --ignore-not-found -o 'jsonpath={.metadata.uid}'; }
 
 create() {
-  local name=$1 url=$2 checksum=$3 file=${4:-}
+  local name=$1 url=$2 checksum=$3 file=${4:-} uid
+  case $url$checksum in *[[:cntrl:]\"\\]*) fail "the URL and the checksum have no quotes, backslashes and line ends" ;; esac
   if [ -n "$file" ]; then
-    k create secret generic "$name-user-data" --from-file=userData="$file" --dry-run=client -o yaml | k apply -f -
+    k create secret generic "$name-user-data" --from-file=userData="$file" --dry-run=client -o yaml \
+      | kubectl label --local -f - -o yaml "$LABEL=$name" | k create -f -
   fi
-  k apply -f - <<YAML
+  if ! k create -f - <<YAML
 apiVersion: metal3.io/v1alpha1
 kind: HostClaim
 metadata:
@@ -77,16 +75,29 @@ spec:
 ${file:+  userData:
     name: "$name-user-data"}
 YAML
-  until_true "$name"
+  then
+    [ -z "$file" ] || k delete secret "$name-user-data"
+    fail "$name: not created; if there is a claim of that name, see: $0 status $name"
+  fi
+  uid=$(uid_of "$name")
+  follow "$name" "$uid" Ready 'no controller of HostClaims has looked at it yet'
+  [ "$(uid_of "$name")" = "$uid" ] || fail "$name: was deleted meanwhile"
 }
 
 delete() {
-  k delete hostclaim "$1" --wait=false
-  until_gone "$1"
-  k delete secret "$1-user-data" --ignore-not-found
-  echo "$1: given back"
+  local uid
+  uid=$(uid_of "$1")
+  if [ -n "$uid" ]; then
+    k delete hostclaim "$1" --wait=false
+    follow "$1" "$uid" Associated 'is deleted'
+  fi
+  k delete secret -l "$LABEL=$1"
+  if [ -n "$uid" ]; then echo "$1: given back"; else echo "$1: there is no such claim"; fi
 }
 
+[[ $LIMIT =~ ^[0-9]+$ ]] || fail "LIMIT=$LIMIT is no number of seconds"
+[[ ${2:-x} =~ ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ ]] || fail "$2 is no name of a claim"
+[[ $HOSTS =~ ^[a-z0-9]([-a-z0-9]*[a-z0-9])?$ ]] || fail "HOSTS=$HOSTS is no name of a namespace"
 case "${1:-} $#" in
   'create 4' | 'create 5') create "${@:2}" ;;
   'status 2')
