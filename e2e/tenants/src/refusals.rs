@@ -10,6 +10,7 @@ const PLACE: [&str; 2] = ["spec.hostSelector.inNamespace", "set it to one of: ho
 const DEPLOY: [&str; 2] = ["spec.customDeploy", "set spec.image"];
 const FINALIZER: [&str; 2] = ["metadata.finalizers", "delete the claim"];
 const RECORD: [&str; 2] = ["metadata.annotations", "leave them as they are"];
+const TOKEN: [&str; 2] = ["type: a token of an account", "use kubectl create token"];
 const CREATE: &str = "kubectl create --dry-run=server -f -";
 
 /// A claim of the sample page, with a changed spec.
@@ -42,7 +43,7 @@ pub(crate) async fn until_in_force(tenant: &mut Person, admin: &mut Person) -> a
         "/metadata/annotations",
         json!({ "hostclaim.metal3.io/host": "hosts/host-1" }),
     );
-    for (document, words) in [(elsewhere, IMAGE[0]), (record, RECORD[0])] {
+    for (document, words) in [(elsewhere, IMAGE[0]), (record, RECORD[0]), (token(), TOKEN[0])] {
         tenant
             .until(&format!("{CREATE} <<'EOF' 2>&1 || true\n{document}\nEOF"), words)
             .await?;
@@ -85,10 +86,13 @@ pub(crate) async fn of_new_claims(tenant: &mut Person) -> anyhow::Result<()> {
         "http://images.example@elsewhere.example/os.raw",
         "http://images.example/../os.raw",
         "http://images.example/%2e%2E/os.raw",
+        "http://images.example/a/..%2Fb/os.raw",
+        "http://images.example/a/..%5Cb/os.raw",
         "file:///etc/passwd",
     ] {
         cases.push((changed("/spec/image/url", json!(url)), &IMAGE));
     }
+    cases.push((token(), &TOKEN));
     for (document, words) in cases {
         tenant.refused(CREATE, &document.to_string(), words).await?;
     }
@@ -111,6 +115,19 @@ pub(crate) async fn of_changes(tenant: &mut Person, name: &str) -> anyhow::Resul
         .await?;
     tenant.refused(&record("null"), "", &RECORD).await?;
     tenant.refused(&record(r#""hosts/host-2""#), "", &RECORD).await?;
+    for (change, words) in [
+        (
+            r#"{"spec":{"image":{"url":"http://elsewhere.example/os.raw"}}}"#,
+            &IMAGE[..],
+        ),
+        (r#"{"spec":{"hostSelector":{"inNamespace":"kube-system"}}}"#, &PLACE[..]),
+        (
+            r#"{"spec":{"image":null,"customDeploy":{"method":"anything"}}}"#,
+            &DEPLOY[..],
+        ),
+    ] {
+        tenant.refused(&patch(change), "", words).await?;
+    }
     let status = patch(r#"{"status":{"bareMetalHost":{"name":"host-2","namespace":"hosts"}}}"#);
     tenant
         .refused(
@@ -126,6 +143,14 @@ pub(crate) async fn of_changes(tenant: &mut Person, name: &str) -> anyhow::Resul
         .done(&format!("kubectl label hostclaim {name} team=blue"))
         .await
         .map(drop)
+}
+
+/// A Secret that would become a token of an account.
+fn token() -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
+        "metadata": { "name": "minted", "annotations": { "kubernetes.io/service-account.name": "default" } },
+    })
 }
 
 /// One claim more than the quota permits.
@@ -152,6 +177,9 @@ pub(crate) async fn of_deploy_policies(administrator: &mut Person) -> anyhow::Re
         (json!({}), all),
         (json!({ "nameMatches": "^.*$" }), all),
         (json!({ "hasLabels": [] }), all),
+        (json!({ "nameMatches": "^.{1,}$" }), all),
+        (json!({ "nameMatches": "^[a-z0-9-]+$" }), all),
+        (json!({ "hasLabels": [{ "name": "kubernetes.io/metadata.name" }] }), all),
         (json!({ "nameMatches": "tenant-.*" }), anchors),
         (json!({ "nameMatches": "^a|tenant-.*$" }), anchors),
     ] {
